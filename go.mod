@@ -1,0 +1,3 @@
+module github.com/keyfuse-io/keyfuse
+
+go 1.26
