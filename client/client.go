@@ -1,0 +1,127 @@
+// Package client schedules jobs and looks after them. It needs a Redis and no
+// daemon: what it arms is kept until a node that serves the task claims it.
+//
+// Every change is one atomic step in Redis, and takes its time from Redis's
+// clock, so that a skewed clock here shifts nothing. A change that meets a
+// firing at the same moment either comes first or answers ErrRunning: there is
+// no third way. All calls may be repeated, also by a connection that retries by
+// itself after a lost reply: a job is armed once.
+package client
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/keyfuse-io/keyfuse/internal/wire"
+)
+
+// Errors that the methods return, wrapped with what they are about.
+var (
+	ErrNotFound   = errors.New("no such job")
+	ErrExists     = errors.New("the id is already scheduled")
+	ErrForeignKey = errors.New("a key of that name holds other data than a job's")
+	ErrRunning    = errors.New("the job has started already")
+	ErrDead       = errors.New("the job is among the dead letters")
+	ErrInvalid    = errors.New("invalid job")
+)
+
+// Limits.
+const (
+	// DefaultMaxPayload is how long a payload may be, in bytes.
+	DefaultMaxPayload = 1 << 20
+	// MaxDelay is how far ahead a job may be scheduled: ten years.
+	MaxDelay = 3650 * 24 * time.Hour
+	// MaxID is how long an id may be, in bytes.
+	MaxID = wire.MaxID
+)
+
+// Config is how a client behaves. The zero value is right for most.
+type Config struct {
+	// MaxPayload is how long a payload may be, in bytes. Zero means
+	// DefaultMaxPayload.
+	MaxPayload int
+	// IDPrefix is what every id must begin with. Empty means any id.
+	IDPrefix string
+}
+
+// Client schedules jobs in one Redis database. It may be used by many
+// goroutines, and has nothing to close.
+type Client struct {
+	store *wire.Store
+	cfg   Config
+}
+
+// New makes a client on a connection that the caller keeps and closes. It does
+// not talk to Redis yet. It fails only if cfg makes no sense.
+func New(rdb redis.UniversalClient, cfg Config) (*Client, error) {
+	if cfg.MaxPayload < 0 {
+		return nil, errors.New("client: MaxPayload must not be negative")
+	}
+	if cfg.MaxPayload == 0 {
+		cfg.MaxPayload = DefaultMaxPayload
+	}
+	store, err := wire.NewStore(rdb, wire.DBOf(rdb))
+	if err != nil {
+		return nil, err
+	}
+	return &Client{store: store, cfg: cfg}, nil
+}
+
+// State is where a job is: pending, running, retrying or dead.
+type State = wire.State
+
+// The states of a job.
+const (
+	Pending  = wire.Pending
+	Running  = wire.Running
+	Retrying = wire.Retrying
+	Dead     = wire.Dead
+)
+
+// Job is a job, or one run of it, as Redis holds it.
+type Job struct {
+	ID      string
+	Task    string
+	State   State
+	Payload []byte
+	// Due is when it fires, or fired. Zero if nothing knows: its fuse has no TTL.
+	Due time.Time
+
+	// What follows is empty while the job is pending.
+	RunID     string
+	Attempt   int       // claimed so often
+	At        time.Time // running: claimed at; retrying: next attempt; dead: died at
+	Node      string    // running: who runs it
+	Reason    string    // why it fired: timer, manual
+	Source    string    // how it was found: index, event, sweep, manual
+	LastError string
+}
+
+func fromRun(r wire.Run) Job {
+	return Job{
+		ID: r.ID, Task: r.Task, State: r.State, Payload: r.Payload, Due: r.Due,
+		RunID: r.RunID, Attempt: r.Attempt, At: r.At, Node: r.Node(),
+		Reason: r.Reason, Source: r.Source, LastError: r.LastError,
+	}
+}
+
+// Pause keeps every node from claiming runs of a task; those under way go on.
+// It says whether the task was not paused before. A task that nobody knows yet
+// may be paused: it then starts paused.
+func (c *Client) Pause(ctx context.Context, task string) (bool, error) {
+	if err := wire.CheckTask(task); err != nil {
+		return false, err
+	}
+	return c.store.Pause(ctx, task)
+}
+
+// Resume undoes Pause, and says whether the task was paused.
+func (c *Client) Resume(ctx context.Context, task string) (bool, error) {
+	if err := wire.CheckTask(task); err != nil {
+		return false, err
+	}
+	return c.store.Resume(ctx, task)
+}

@@ -1,0 +1,284 @@
+package client
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/keyfuse-io/keyfuse/internal/wire"
+)
+
+// Get returns what is held of an id: the pending job first, if there is one,
+// then its runs. ErrNotFound if there is nothing.
+func (c *Client) Get(ctx context.Context, id string) ([]Job, error) {
+	if err := c.checkID(id); err != nil {
+		return nil, err
+	}
+	holdings, err := c.store.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var jobs []Job
+	if job, ok := pending(holdings[0]); ok {
+		jobs = append(jobs, job)
+	}
+	for _, run := range holdings[0].Runs {
+		if run.State == Running {
+			if run.Lease, err = c.store.LeaseOf(ctx, run.Task, run.RunID); err != nil {
+				return nil, err
+			}
+		}
+		jobs = append(jobs, fromRun(run))
+	}
+	if len(jobs) == 0 {
+		return nil, fmt.Errorf("%w: %q", ErrNotFound, id)
+	}
+	return jobs, nil
+}
+
+func pending(h wire.Holding) (Job, bool) {
+	if !h.HasClass {
+		return Job{}, false
+	}
+	task, payload, err := wire.ParseClass(h.Class)
+	if err != nil {
+		return Job{}, false
+	}
+	return Job{ID: h.ID, Task: task, State: Pending, Payload: payload, Due: h.Due()}, true
+}
+
+// Filter chooses jobs for List.
+type Filter struct {
+	State  State  // empty means Pending
+	Task   string // empty means all tasks
+	Prefix string // of the id; empty means any
+}
+
+// ErrBadCursor is returned for a cursor that List did not give, or gave for
+// another filter.
+var ErrBadCursor = errors.New("not a cursor of this list")
+
+// Page is one page of a list.
+type Page struct {
+	Jobs []Job
+	// Next is the cursor of the next page, empty behind the last one.
+	Next string
+}
+
+// List reads one page of at most limit jobs: task by task in the order of their
+// names, earliest first within a task. cursor is empty for the first page. The
+// list is read while jobs come and go: one that is there all the while is
+// listed, and one that moves meanwhile may be listed twice or not at all. Bare
+// jobs are listed once a node has indexed them.
+func (c *Client) List(ctx context.Context, f Filter, cursor string, limit int) (Page, error) {
+	if f.State == "" {
+		f.State = Pending
+	}
+	if limit < 1 {
+		return Page{}, fmt.Errorf("%w: limit %d is below 1", ErrInvalid, limit)
+	}
+	at, err := parseCursor(f, cursor)
+	if err != nil {
+		return Page{}, err
+	}
+	tasks := []string{f.Task}
+	if f.Task == "" {
+		if tasks, err = c.store.Tasks(ctx); err != nil {
+			return Page{}, err
+		}
+	}
+	var page Page
+	for _, task := range tasks {
+		if task < at.Task {
+			continue
+		}
+		place := wire.Place{}
+		if task == at.Task {
+			place = at.Place
+		}
+		for {
+			jobs, last, more, err := c.step(ctx, f, task, place, limit-len(page.Jobs))
+			if err != nil {
+				return Page{}, err
+			}
+			page.Jobs = append(page.Jobs, jobs...)
+			if !more {
+				break
+			}
+			if place = last; len(page.Jobs) >= limit {
+				page.Next = cursorAt{f, task, place}.String()
+				return page, nil
+			}
+		}
+	}
+	return page, nil
+}
+
+// All reads a whole list, page by page. An error ends it.
+func (c *Client) All(ctx context.Context, f Filter) iter.Seq2[Job, error] {
+	return func(yield func(Job, error) bool) {
+		for cursor := ""; ; {
+			page, err := c.List(ctx, f, cursor, pageSize)
+			if err != nil {
+				yield(Job{}, err)
+				return
+			}
+			for _, job := range page.Jobs {
+				if !yield(job, nil) {
+					return
+				}
+			}
+			if cursor = page.Next; cursor == "" {
+				return
+			}
+		}
+	}
+}
+
+const pageSize = 100
+
+// step reads the next few members of one task's set: the jobs among them that
+// the filter wants, at most room of them; the last place read; and whether there
+// may be more behind it.
+func (c *Client) step(ctx context.Context, f Filter, task string, after wire.Place, room int) ([]Job, wire.Place, bool, error) {
+	n := min(pageSize, room)
+	if f.State == Pending && f.Prefix != "" {
+		n = pageSize // the id is in the index: reading past the others is cheap
+	}
+	members, err := c.store.Page(ctx, f.State, task, after, n)
+	if err != nil || len(members) == 0 {
+		return nil, after, false, err
+	}
+	var jobs []Job
+	if f.State == Pending {
+		var ids []string
+		ids, members = wanted(members, f.Prefix, room)
+		jobs, err = c.pendingJobs(ctx, ids)
+	} else {
+		jobs, err = c.runs(ctx, f, task, members)
+	}
+	last := members[len(members)-1]
+	return jobs, wire.Place{Score: last.Score, Member: last.Member.(string)}, true, err
+}
+
+// wanted are the first ids with a prefix, at most room, and the members that
+// were looked at for them.
+func wanted(members []redis.Z, prefix string, room int) ([]string, []redis.Z) {
+	var ids []string
+	for i, z := range members {
+		if id := z.Member.(string); strings.HasPrefix(id, prefix) {
+			if ids = append(ids, id); len(ids) == room {
+				return ids, members[:i+1]
+			}
+		}
+	}
+	return ids, members
+}
+
+func (c *Client) pendingJobs(ctx context.Context, ids []string) ([]Job, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	holdings, err := c.store.Get(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	jobs := make([]Job, 0, len(ids))
+	for _, h := range holdings {
+		if job, ok := pending(h); ok {
+			jobs = append(jobs, job)
+		}
+	}
+	return jobs, nil
+}
+
+// Stats is what the whole holds.
+type Stats struct {
+	Tasks []TaskStats // in the order of their names
+	Nodes []Node
+}
+
+// TaskStats counts a task's jobs and runs.
+type TaskStats = wire.Count
+
+// Node is a daemon that holds a lease, and so may run jobs.
+type Node struct {
+	Name     string
+	Until    time.Time // when its lease ends unless it is renewed
+	Host     string
+	PID      int
+	Version  string
+	Started  time.Time
+	Tasks    []string // that it serves
+	Degraded string   // why it does not hear events; empty if it does
+}
+
+// Stats counts. It costs a few commands a task, whatever their jobs.
+func (c *Client) Stats(ctx context.Context) (Stats, error) {
+	tasks, err := c.store.Counts(ctx)
+	if err != nil {
+		return Stats{}, err
+	}
+	infos, err := c.store.Nodes(ctx)
+	if err != nil {
+		return Stats{}, err
+	}
+	stats := Stats{Tasks: tasks}
+	for _, info := range infos {
+		var node Node
+		// A newer release may say what this one can't read: its name is enough.
+		_ = json.Unmarshal([]byte(info.Info), &node)
+		node.Name, node.Until = info.Node, info.Until
+		stats.Nodes = append(stats.Nodes, node)
+	}
+	return stats, nil
+}
+
+// cursorAt is where a list goes on, for the filter that it belongs to.
+type cursorAt struct {
+	Filter Filter     `json:"f"`
+	Task   string     `json:"t"`
+	Place  wire.Place `json:"p"`
+}
+
+// A cursor holds bytes that may be no UTF-8, which JSON keeps only as base64.
+type cursorJSON struct {
+	State, Task, Prefix, At, Member []byte
+	Score                           float64
+}
+
+func (at cursorAt) String() string {
+	text, err := json.Marshal(cursorJSON{
+		[]byte(at.Filter.State), []byte(at.Filter.Task), []byte(at.Filter.Prefix), []byte(at.Task), []byte(at.Place.Member), at.Place.Score,
+	})
+	if err != nil {
+		return "" // a score is never NaN
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+func parseCursor(f Filter, cursor string) (cursorAt, error) {
+	if cursor == "" {
+		return cursorAt{Filter: f}, nil
+	}
+	text, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil {
+		return cursorAt{}, ErrBadCursor
+	}
+	var c cursorJSON
+	if json.Unmarshal(text, &c) != nil {
+		return cursorAt{}, ErrBadCursor
+	}
+	at := cursorAt{Filter{State(c.State), string(c.Task), string(c.Prefix)}, string(c.At), wire.Place{Score: c.Score, Member: string(c.Member)}}
+	if at.Filter != f || at.Place.Member == "" {
+		return cursorAt{}, ErrBadCursor
+	}
+	return at, nil
+}

@@ -1,0 +1,255 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"iter"
+	mathrand "math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/keyfuse-io/keyfuse/internal/wire"
+)
+
+// IfExists says what to do with an id that is pending already.
+type IfExists = wire.IfExists
+
+// The choices. An id whose last run is still running, retrying or dead is free:
+// scheduling it makes a new job.
+const (
+	Fail    = wire.Fail    // ErrExists; the default
+	Replace = wire.Replace // the new job takes its place, payload and all
+	Keep    = wire.Keep    // the old job stays, and is the answer
+)
+
+// Spec is a job to schedule.
+type Spec struct {
+	// ID is the job's Redis key: 1 to 512 bytes. Empty means a random one.
+	ID string
+	// Task names what to run. It need not be served by anybody yet.
+	Task    string
+	Payload []byte // nil is the same as empty
+	// In is how long from now, by Redis's clock. At is the due time; it counts
+	// if it is not zero, and then In must be zero. Both zero, or At in the past:
+	// due at once. Fractions of a millisecond are rounded up.
+	In time.Duration
+	At time.Time
+	// IfExists is empty for Fail.
+	IfExists IfExists
+}
+
+// Scheduled is a job that was scheduled, or was there already.
+type Scheduled struct {
+	Job
+	Replaced bool // it took the place of a pending job
+	Kept     bool // it was pending before: the new one was not wanted
+}
+
+// Schedule arms one job. Errors: ErrInvalid; ErrExists, with the job that is
+// there; ErrForeignKey; or what Redis answered.
+func (c *Client) Schedule(ctx context.Context, spec Spec) (Scheduled, error) {
+	results, err := c.chunk(ctx, spec.IfExists, []Spec{spec})
+	if err != nil {
+		return Scheduled{}, err
+	}
+	return results[0].Scheduled, results[0].Err
+}
+
+// Result is what became of one of many.
+type Result struct {
+	Scheduled
+	Err error // as of Schedule
+}
+
+// ScheduleMany arms many jobs, a few hundred a call, and yields what became of
+// each, in order, while it goes on reading specs; IfExists of each chunk's first
+// spec counts for the chunk. A spec that is refused does not stop the others. An
+// error from Redis is yielded once for the first spec of the chunk it befell,
+// and ends the sequence: what was yielded before is armed, what was not yielded
+// can be given again.
+func (c *Client) ScheduleMany(ctx context.Context, specs iter.Seq[Spec]) iter.Seq2[int, Result] {
+	return func(yield func(int, Result) bool) {
+		n := 0
+		flush := func(chunk []Spec) bool {
+			results, err := c.chunk(ctx, chunk[0].IfExists, chunk)
+			if err != nil {
+				yield(n, Result{Scheduled: Scheduled{Job: Job{ID: chunk[0].ID, Task: chunk[0].Task}}, Err: err})
+				return false
+			}
+			for _, r := range results {
+				if !yield(n, r) {
+					return false
+				}
+				n++
+			}
+			return true
+		}
+		chunk, bytes := make([]Spec, 0, wire.MaxArm), 0
+		for spec := range specs {
+			full := len(chunk) == wire.MaxArm || bytes+len(spec.Payload) > maxChunkBytes
+			if len(chunk) > 0 && (full || spec.IfExists != chunk[0].IfExists) {
+				if !flush(chunk) {
+					return
+				}
+				chunk, bytes = chunk[:0], 0
+			}
+			chunk = append(chunk, spec)
+			bytes += len(spec.Payload)
+		}
+		if len(chunk) > 0 {
+			flush(chunk)
+		}
+	}
+}
+
+// maxChunkBytes bounds the payloads of one call, and so how long it takes.
+const maxChunkBytes = 4 << 20
+
+// chunk arms some specs in one call.
+func (c *Client) chunk(ctx context.Context, mode IfExists, specs []Spec) ([]Result, error) {
+	switch mode {
+	case "":
+		mode = Fail
+	case Fail, Replace, Keep:
+	default:
+		return nil, fmt.Errorf("%w: IfExists is %q, want fail, replace or keep", ErrInvalid, mode)
+	}
+	results := make([]Result, len(specs))
+	jobs := make([]wire.ArmJob, 0, len(specs))
+	places := make([]int, 0, len(specs))
+	for i, spec := range specs {
+		if spec.ID == "" {
+			spec.ID = c.cfg.IDPrefix + strings.ToLower(rand.Text())
+		}
+		results[i].Job = Job{ID: spec.ID, Task: spec.Task, State: Pending, Payload: spec.Payload}
+		if err := c.check(spec); err != nil {
+			results[i].Err = err
+			continue
+		}
+		jobs = append(jobs, wire.ArmJob{ID: spec.ID, Task: spec.Task, Payload: spec.Payload, When: wire.When{In: spec.In, At: spec.At}})
+		places = append(places, i)
+	}
+	if len(jobs) == 0 {
+		return results, nil
+	}
+	armed, _, err := c.store.Arm(ctx, mode, mathrand.Int64(), jobs)
+	if err != nil {
+		return nil, err
+	}
+	for i, a := range armed {
+		results[places[i]].settle(a)
+	}
+	return results, nil
+}
+
+func (r *Result) settle(a wire.ArmResult) {
+	r.Due = a.Due
+	switch a.Outcome {
+	case wire.ArmedReplaced:
+		r.Replaced = true
+	case wire.ArmedKept:
+		r.Kept = true
+	case wire.RefusedPending:
+		r.Err = fmt.Errorf("%w: %q is due %s", ErrExists, r.ID, a.Due.UTC().Format(time.RFC3339))
+	case wire.RefusedForeign:
+		r.Err = fmt.Errorf("%w: %q; choose another id", ErrForeignKey, r.ID)
+	}
+}
+
+func (c *Client) check(spec Spec) error {
+	if err := c.checkID(spec.ID); err != nil {
+		return err
+	}
+	if err := wire.CheckTask(spec.Task); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if len(spec.Payload) > c.cfg.MaxPayload {
+		return fmt.Errorf("%w: the payload has %d bytes, at most %d are allowed: store it elsewhere and pass its name",
+			ErrInvalid, len(spec.Payload), c.cfg.MaxPayload)
+	}
+	return checkWhen(spec.In, spec.At)
+}
+
+func checkWhen(in time.Duration, at time.Time) error {
+	switch {
+	case in != 0 && !at.IsZero():
+		return fmt.Errorf("%w: it has both a delay and a time", ErrInvalid)
+	case in < 0:
+		return fmt.Errorf("%w: the delay %s is negative", ErrInvalid, in)
+	case in > MaxDelay || time.Until(at) > MaxDelay:
+		return fmt.Errorf("%w: it is due more than 10 years from now", ErrInvalid)
+	}
+	return nil
+}
+
+func (c *Client) checkID(id string) error {
+	if err := wire.CheckID(id); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if !strings.HasPrefix(id, c.cfg.IDPrefix) {
+		return fmt.Errorf("%w: id %q does not begin with the prefix %q", ErrInvalid, id, c.cfg.IDPrefix)
+	}
+	return nil
+}
+
+// Reschedule gives a waiting job another due time: a pending one, or else the
+// next attempt of one that is retrying. In and at are as in Spec. Errors:
+// ErrInvalid, ErrNotFound, ErrRunning, ErrDead, or what Redis answered.
+func (c *Client) Reschedule(ctx context.Context, id string, in time.Duration, at time.Time) (Job, error) {
+	if err := errors.Join(c.checkID(id), checkWhen(in, at)); err != nil {
+		return Job{}, err
+	}
+	return c.move(ctx, id, wire.When{In: in, At: at}, false)
+}
+
+// Fire makes a waiting job due now, whatever its due time. Errors as of
+// Reschedule.
+func (c *Client) Fire(ctx context.Context, id string) (Job, error) {
+	if err := c.checkID(id); err != nil {
+		return Job{}, err
+	}
+	return c.move(ctx, id, wire.When{}, true)
+}
+
+func (c *Client) move(ctx context.Context, id string, when wire.When, manual bool) (Job, error) {
+	moved, err := c.store.Move(ctx, id, when, manual)
+	if err != nil {
+		return Job{}, err
+	}
+	job := Job{ID: id, Task: moved.Task, State: Pending, Due: moved.Due, RunID: moved.RunID}
+	if moved.RunID != "" {
+		job.State, job.At = Retrying, moved.Due
+	}
+	return job, met(id, moved.Outcome, moved.RunID)
+}
+
+// Cancel removes what has not started of a job. Errors: ErrNotFound; ErrRunning
+// if a run of it is under way, which goes on; ErrDead; or what Redis answered.
+func (c *Client) Cancel(ctx context.Context, id string) error {
+	if err := c.checkID(id); err != nil {
+		return err
+	}
+	results, err := c.store.Cancel(ctx, id)
+	if err != nil {
+		return err
+	}
+	return met(id, results[0].Outcome, results[0].RunID)
+}
+
+// met says as an error what a change met, or nil if it changed what it should.
+func met(id string, outcome wire.Changed, runID string) error {
+	switch outcome {
+	case wire.ChangedIt:
+		return nil
+	case wire.MetRunning:
+		return fmt.Errorf("%w: %q, run %s", ErrRunning, id, runID)
+	case wire.MetDead:
+		return fmt.Errorf("%w: %q, run %s; requeue or delete it there", ErrDead, id, runID)
+	case wire.MetNoJob:
+		return fmt.Errorf("%w: %q has a class key that makes no job; keyfuse doctor says why", ErrNotFound, id)
+	case wire.MetNothing:
+	}
+	return fmt.Errorf("%w: %q", ErrNotFound, id)
+}

@@ -1,0 +1,48 @@
+package wire
+
+import (
+	"context"
+	"time"
+)
+
+// Finder is who found a bare job.
+type Finder string
+
+// The finders.
+const (
+	ByEvent Finder = "event" // its fuse was heard to expire: due now
+	BySweep Finder = "sweep" // its class key was seen
+)
+
+// Adopted is the answer of Adopt.
+type Adopted struct {
+	Indexed  int    // are in the due index from now on
+	Immortal int    // have a fuse without TTL, and wait for ever
+	Refused  int    // have a class key that makes no job
+	Example  string // the id of one that was refused
+	Why      string // and why
+}
+
+// MaxAdopt is how many ids one call may take.
+const MaxAdopt = 500
+
+// Adopt indexes the bare jobs among some ids. An orphan, whose fuse is gone, is
+// due after the grace if the sweep found it: its fuse may be about to be set.
+func (s *Store) Adopt(ctx context.Context, by Finder, grace time.Duration, maxPayload int, ids []string) (Adopted, error) {
+	args := make([]any, 0, 4+len(ids))
+	args = append(args, string(by), ceilMS(grace), maxPayload, s.Wake(s.db))
+	for _, id := range ids {
+		args = append(args, id)
+	}
+	reply, err := s.run(ctx, s.adopt, args...)
+	if err == nil {
+		err = need(reply, 5)
+	}
+	if err != nil {
+		return Adopted{}, err
+	}
+	return Adopted{
+		Indexed: int(asInt(reply[0])), Immortal: int(asInt(reply[1])), Refused: int(asInt(reply[2])),
+		Example: asString(reply[3]), Why: asString(reply[4]),
+	}, nil
+}

@@ -1,0 +1,56 @@
+-- adopt.lua indexes bare jobs: ids that have a class key and are in no index.
+--
+-- KEYS  1 root
+-- ARGV  1 event | sweep: who found them   2 grace in ms
+--       3 payload limit in bytes   4 wake-up channel, then ids
+--       event  the fuse was heard to expire: if it is gone, the job is due now
+--       sweep  the class key was seen: if its fuse is gone (an orphan), the job
+--              is due after the grace, since its fuse may be about to be set
+-- Answer  {indexed, immortal, refused, example, why}: how many ids were
+--         indexed, have a fuse without TTL, have a class key that makes no job
+--         (empty, another type, no task name, payload over the limit)
+-- Cost  MGET of the class keys; 3 commands more for each that exists.
+--       Replaying it changes nothing.
+
+local by_event, grace, limit, channel = ARGV[1] == 'event', tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+local CHUNK = 32
+local reply = { 0, 0, 0, '', '' }
+local batches = {}
+
+local function refuse(id, why)
+  reply[3] = reply[3] + 1
+  reply[4], reply[5] = id, why
+end
+
+local function adopt(id, value)
+  local task = task_of(value)
+  if not task then return refuse(id, 'its value begins with no task name') end
+  if #value - #task - 1 > limit then return refuse(id, 'its payload is over the limit') end
+  if redis.call('ZSCORE', due_key(task), id) then return end
+  local due = fuse_due(id)
+  if due == math.huge then
+    reply[2] = reply[2] + 1
+    return
+  end
+  if not due then due = by_event and now + 0.25 or now + grace + 0.5 end
+  local batch = batches[task] or {}
+  batches[task] = batch
+  batch[#batch + 1] = score(due)
+  batch[#batch + 1] = id
+  reply[1] = reply[1] + 1
+end
+
+for from = 5, #ARGV, CHUNK do
+  local classes = {}
+  for i = from, math.min(from + CHUNK - 1, #ARGV) do classes[#classes + 1] = class_key(ARGV[i]) end
+  for i, value in ipairs(redis.call('MGET', unpack(classes))) do
+    local id = ARGV[from + i - 1]
+    if value then
+      adopt(id, value)
+    elseif not by_event and redis.call('TYPE', classes[i]).ok ~= 'none' then
+      refuse(id, 'it is no string')
+    end
+  end
+end
+for task, batch in pairs(batches) do index(task, batch, channel) end
+return reply

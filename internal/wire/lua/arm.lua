@@ -1,0 +1,95 @@
+-- arm.lua arms jobs: fuse, mapping and index in one step.
+--
+-- KEYS  1 root
+-- ARGV  1 fail | replace | keep: what to do with an id that is pending already
+--       2 wake-up channel
+--       3 token: an integer, the fuse's value; a job whose fuse holds this token
+--         was armed by this very call, whose reply was lost
+--       then for each job: id, when, task, class value. when is a time in ms,
+--       or +ms from now.
+-- Answer  {now, code, due, code, due, …}: 0 armed, 1 replaced, 2 kept,
+--         3 refused: pending already, 4 refused: a key holds other data.
+--         due is that of the job that is there now (0 after 4).
+-- Cost  one SET a job and a few commands a call where all ids are new;
+--       O(log n) a job. Replaying it changes nothing.
+
+local mode, channel, token = ARGV[1], ARGV[2], ARGV[3]
+local ARMED, REPLACED, KEPT, PENDING, FOREIGN = 0, 1, 2, 3, 4
+
+local jobs, keys, seen, all_new = {}, {}, {}, true
+for i = 4, #ARGV, 4 do
+  local id, at = ARGV[i], ARGV[i + 1]
+  local due = tonumber(at)
+  if string.sub(at, 1, 1) == '+' then due = now + due end
+  jobs[#jobs + 1] = { id = id, due = math.max(due, now), task = ARGV[i + 2], class = ARGV[i + 3] }
+  keys[#keys + 1] = fuse_key(id)
+  keys[#keys + 1] = class_key(id)
+  if seen[id] then all_new = false end
+  seen[id] = true
+end
+all_new = all_new and redis.call('EXISTS', unpack(keys)) == 0
+
+-- What is there under a job's id: a code that refuses it or nil, and the task
+-- and due time of a pending job.
+local function existing(job)
+  local class = redis.call('TYPE', class_key(job.id)).ok
+  local fuse = redis.call('TYPE', fuse_key(job.id)).ok
+  if fuse ~= 'none' and fuse ~= 'string' then return FOREIGN end
+  if class == 'none' then return fuse ~= 'none' and FOREIGN or nil end
+  if class ~= 'string' then return FOREIGN end
+  local task = task_of(redis.call('GET', class_key(job.id)))
+  if not task then return FOREIGN end
+  local due = fuse_due(job.id)
+  if not due then
+    due = redis.call('ZSCORE', due_key(task), job.id)
+    due = due and math.floor(tonumber(due)) or now
+  elseif redis.call('GET', fuse_key(job.id)) == token and token ~= '' then
+    return ARMED, task, due
+  end
+  return PENDING, task, due
+end
+
+local reply, mapping, batches = { ms(now) }, {}, {}
+
+local function arm(job)
+  if job.due > now then
+    redis.call('SET', fuse_key(job.id), token, 'PXAT', ms(job.due))
+  end
+  mapping[#mapping + 1] = class_key(job.id)
+  mapping[#mapping + 1] = job.class
+  local batch = batches[job.task] or {}
+  batches[job.task] = batch
+  batch[#batch + 1] = ms(job.due)
+  batch[#batch + 1] = job.id
+end
+
+local function flush()
+  if #mapping > 0 then redis.call('MSET', unpack(mapping)) end
+  for task, batch in pairs(batches) do index(task, batch, channel) end
+  mapping, batches = {}, {}
+end
+
+local function answer(code, due)
+  reply[#reply + 1] = code
+  reply[#reply + 1] = due == math.huge and '-1' or ms(due)
+end
+
+for _, job in ipairs(jobs) do
+  local code, task, due
+  if not all_new then code, task, due = existing(job) end
+  if code == FOREIGN or code == ARMED then
+    answer(code, due or 0)
+  elseif code == PENDING and mode ~= 'replace' then
+    answer(mode == 'keep' and KEPT or PENDING, due)
+  else
+    arm(job)
+    if not all_new then
+      if job.due <= now then redis.call('DEL', fuse_key(job.id)) end
+      flush()
+      if task and task ~= job.task then redis.call('ZREM', due_key(task), job.id) end
+    end
+    answer(code and REPLACED or ARMED, job.due)
+  end
+end
+flush()
+return reply

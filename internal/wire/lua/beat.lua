@@ -1,0 +1,35 @@
+-- beat.lua renews a node's lease, which is the lease of all its runs, and
+-- notices nodes whose lease has run out.
+--
+-- KEYS  1 root
+-- ARGV  1 node   2 lease in ms   3 what there is to know of the node (JSON)
+--       4 canary | '': whether to lay a canary key and let the last one expire
+-- Answer  {seconds, microseconds, held, gone, …}: the clock; 1 if the node held
+--         its lease until now, 0 if this is its first or it was given up; nodes
+--         whose runs are to be reaped.
+-- Cost  under 10 commands, O(log n).
+--
+-- Once given up, a node stays so: it must go on under a new name. A node that
+-- is late itself judges nobody: after an outage all nodes are late, and each
+-- has this one beat to come back before the others look.
+
+local node, length, info = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local nodes, gone = root .. 'nodes', root .. 'gone'
+local until_ms = redis.call('ZSCORE', nodes, node)
+
+redis.call('ZADD', nodes, ms(now + length), node)
+redis.call('HSET', root .. 'info', node, info)
+if ARGV[4] == 'canary' then
+  local canary = root .. 'canary:' .. node
+  redis.call('EXISTS', canary) -- an expired key is deleted, and heard of, when it is touched
+  redis.call('SET', canary, 1, 'PX', 100)
+end
+if until_ms and tonumber(until_ms) >= now then
+  for _, late in ipairs(redis.call('ZRANGE', nodes, '-inf', '(' .. ms(now), 'BYSCORE', 'LIMIT', 0, 10)) do
+    redis.call('ZREM', nodes, late)
+    redis.call('SADD', gone, late)
+  end
+end
+local reply = { time[1], time[2], until_ms and 1 or 0 }
+for _, name in ipairs(redis.call('SMEMBERS', gone)) do reply[#reply + 1] = name end
+return reply

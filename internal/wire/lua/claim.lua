@@ -1,0 +1,222 @@
+-- claim.lua takes what is due for a node, earliest first.
+--
+-- KEYS  1 root
+-- ARGV  1 node   2 sequence number of this call, rising by one a call
+--       3 runs wanted at most   4 bytes of records to stop after
+--       5 payload limit in bytes: a longer one stays where it is
+--       6 wake-up channel
+--       then for each task: its name, runs wanted of it at most
+-- Answer  {seconds, microseconds, next, refused, example, task, lease, record, …}
+--         the clock; when the next run of a task that was asked for is due, in
+--         ms, -1 if there is none, -2 if the node holds no lease (see beat.lua) and
+--         so may take nothing; how many jobs were refused (class key of
+--         another type, or payload over the limit), with the id of one.
+-- Cost  2 commands a task, then about 10 for each task with something due;
+--       O(log n) a run.
+--
+-- A replay after a lost reply, with the same node and sequence number, answers
+-- the same runs; an older sequence number, delayed on its way, takes nothing.
+-- The first write of each step is one that Redis allows when it is out of
+-- memory, and the rest of a script follows its first write: so a full Redis
+-- can be worked empty.
+
+local node, seq = ARGV[1], tonumber(ARGV[2])
+local left, bytes, limit, channel = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
+local FIRST_TASK = 7
+local CHUNK = 32 -- records read at a time, between two looks at the bytes
+local SOURCES = { [0] = 'index', [1] = 'event', [2] = 'sweep', [3] = 'manual' }
+
+local reply = { time[1], time[2], -1, 0, '' }
+local taken = 0      -- runs taken by this call
+local receipt = {}   -- of what, for a replay: `task rid attempt`, or `task +from to` for runs named by this call
+
+local function answer(task, member, rec)
+  reply[#reply + 1] = task
+  reply[#reply + 1] = member
+  reply[#reply + 1] = rec
+  bytes = bytes - #rec
+end
+
+local function new_rid(i) return node .. '.' .. ms(seq) .. '.' .. ms(i) end
+
+if not redis.call('ZSCORE', root .. 'nodes', node) then
+  reply[3] = -2
+  return reply
+end
+local last = redis.call('HGET', root .. 'claims', node)
+if last then
+  local last_seq = tonumber(string.match(last, '^%d+'))
+  if seq < last_seq then return reply end
+  if seq == last_seq then
+    local function again(task, rid, attempt)
+      local member = lease(rid, attempt, node)
+      if redis.call('ZSCORE', running_key(task), member) then
+        answer(task, member, redis.call('HGET', runs_key(task), rid))
+      end
+    end
+    for task, rid, attempt in string.gmatch(last, ' (%S+) (%S+) (%d+)') do
+      local from = string.match(rid, '^+(%d+)')
+      if not from then again(task, rid, attempt) end
+      for i = tonumber(from or 1), tonumber(from and attempt or 0) do again(task, new_rid(i), 1) end
+    end
+    reply[3] = ms(now)
+    return reply
+  end
+end
+
+local function take_retrying(task, want)
+  local key = retrying_key(task)
+  local rids = redis.call('ZRANGE', key, '-inf', ms(now), 'BYSCORE', 'LIMIT', 0, want)
+  local done = 0
+  while done < #rids and bytes > 0 do
+    local upto = math.min(done + CHUNK, #rids)
+    local recs = redis.call('HMGET', runs_key(task), unpack(rids, done + 1, upto))
+    redis.call('ZREM', key, unpack(rids, done + 1, upto))
+    local records, leases = {}, {}
+    for i, rec in ipairs(recs) do
+      if rec then
+        local rid, attempt = rids[done + i], attempt_of(rec) + 1
+        rec = attempt .. string.sub(rec, string.find(rec, ' ', 1, true), -1)
+        records[#records + 1] = rid
+        records[#records + 1] = rec
+        leases[#leases + 1] = ms(now)
+        leases[#leases + 1] = lease(rid, attempt, node)
+        answer(task, leases[#leases], rec)
+        receipt[#receipt + 1] = task .. ' ' .. rid .. ' ' .. attempt
+        taken = taken + 1
+      end
+    end
+    if #records > 0 then
+      redis.call('HSET', runs_key(task), unpack(records))
+      redis.call('ZADD', running_key(task), unpack(leases))
+    end
+    done = upto
+  end
+  return done
+end
+
+-- A due job that is not this task's to run: its fuse burns again, it was
+-- cancelled, it can't be run, or its class names another task by now.
+local function set_aside(task, id, due, value)
+  if due == math.huge then return end -- immortal: held until it gets a TTL again
+  if due then return index(task, { ms(due), id }, channel) end
+  if not value and redis.call('TYPE', class_key(id)).ok == 'none' then return end
+  local other = value and task_of(value)
+  if other and other ~= task and #value - #other - 1 <= limit then
+    return index(other, { ms(now), id }, channel)
+  end
+  reply[4] = reply[4] + 1
+  reply[5] = id
+end
+
+local function take_due(task, want)
+  local key = due_key(task)
+  local page = redis.call('ZRANGE', key, '-inf', '(' .. ms(now + 1), 'BYSCORE', 'LIMIT', 0, want, 'WITHSCORES')
+  local n = #page / 2
+  if n == 0 then return 0, 0 end
+  local fuses, classes = {}, {}
+  for i = 1, n do
+    local id = page[2 * i - 1]
+    fuses[i] = fuse_key(id)
+    classes[i] = class_key(id)
+  end
+  local burning = redis.call('EXISTS', unpack(fuses)) > 0
+  local prefix = task .. ' '
+  local gone, records, leases, finders, aside = {}, {}, {}, {}, {}
+  local done = 0
+  while done < n and bytes > 0 do
+    local upto = math.min(done + CHUNK, n)
+    local values = redis.call('MGET', unpack(classes, done + 1, upto))
+    for i = done + 1, upto do
+      local id, value = page[2 * i - 1], values[i - done]
+      local due = burning and fuse_due(id) or nil
+      local mine = value and (value == task or string.sub(value, 1, #prefix) == prefix)
+      if due or not mine or #value - #prefix > limit then
+        aside[#aside + 1] = { id, due, value }
+      else
+        local at = tonumber(page[2 * i])
+        local source = SOURCES[math.floor((at % 1) * 4 + 0.5)]
+        local rid = new_rid(taken)
+        local rec = record(1, math.floor(at), source == 'manual' and 'manual' or 'timer', source, 0,
+          id, '', string.sub(value, #prefix + 1))
+        local member = lease(rid, 1, node)
+        gone[#gone + 1] = classes[i]
+        records[#records + 1] = rid
+        records[#records + 1] = rec
+        leases[#leases + 1] = ms(now)
+        leases[#leases + 1] = member
+        finders[#finders + 1] = 0
+        finders[#finders + 1] = ids_member(id, task, rid)
+        answer(task, member, rec)
+        taken = taken + 1
+      end
+    end
+    done = upto
+  end
+  redis.call('ZREMRANGEBYRANK', key, 0, done - 1)
+  if #gone > 0 then
+    receipt[#receipt + 1] = task .. ' +' .. (taken - #gone) .. ' ' .. (taken - 1)
+    redis.call('DEL', unpack(gone))
+    redis.call('HSET', runs_key(task), unpack(records))
+    redis.call('ZADD', running_key(task), unpack(leases))
+    redis.call('ZADD', root .. 'ids', unpack(finders))
+  end
+  for _, a in ipairs(aside) do set_aside(task, a[1], a[2], a[3]) end
+  return done, #gone
+end
+
+-- Takes at most want runs of a task. True if there may be more to take.
+local function take(task, want)
+  local before = taken
+  if (first_score(retrying_key(task)) or math.huge) <= now then
+    take_retrying(task, want)
+  end
+  local rest, more = want - (taken - before), false
+  while rest > 0 and bytes > 0 and (first_score(due_key(task)) or math.huge) < now + 1 do
+    local seen, got = take_due(task, rest)
+    rest = rest - got
+    more = true
+    if seen == 0 or got < seen then break end -- the next call goes on behind what was set aside
+  end
+  left = left - (taken - before)
+  return more or taken > before
+end
+
+local paused = {}
+for _, task in ipairs(redis.call('SMEMBERS', root .. 'paused')) do paused[task] = true end
+
+-- Two rounds, so that a flood of one task leaves the others their share.
+local tasks, wants = {}, {}
+for i = FIRST_TASK, #ARGV, 2 do
+  if not paused[ARGV[i]] then
+    tasks[#tasks + 1] = ARGV[i]
+    wants[#tasks] = tonumber(ARGV[i + 1])
+  end
+end
+local share = math.ceil(left / math.max(#tasks, 1))
+for i, task in ipairs(tasks) do
+  local before = taken
+  local more = take(task, math.min(wants[i], share, left))
+  wants[i] = wants[i] - (taken - before)
+  if not more then wants[i] = -wants[i] end
+end
+for i, task in ipairs(tasks) do
+  if wants[i] > 0 and left > 0 and bytes > 0 then
+    local before = taken
+    take(task, math.min(wants[i], left))
+    wants[i] = wants[i] - (taken - before)
+  end
+end
+
+local next_due = math.huge
+for i, task in ipairs(tasks) do
+  if wants[i] ~= 0 then
+    next_due = math.min(next_due, first_score(retrying_key(task)) or math.huge,
+      first_score(due_key(task)) or math.huge)
+  end
+end
+if next_due < math.huge then reply[3] = ms(math.floor(next_due)) end
+if taken > 0 then
+  redis.call('HSET', root .. 'claims', node, ms(seq) .. ' ' .. table.concat(receipt, ' '))
+end
+return reply

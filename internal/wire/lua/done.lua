@@ -1,0 +1,28 @@
+-- done.lua settles runs of one task that succeeded: nothing of them stays.
+--
+-- KEYS  1 root
+-- ARGV  1 task, then for each run: its lease (the member of running), id
+-- Answer  the positions, from 0, of runs whose lease was no longer held: taken
+--         over, or settled by an earlier call whose reply was lost.
+-- Cost  4 commands a call, O(log n) a run. Replaying it changes nothing.
+
+local task = ARGV[1]
+local leases = {}
+for i = 2, #ARGV, 2 do leases[#leases + 1] = ARGV[i] end
+
+local held, rids, finders, lost = {}, {}, {}, {}
+for i, since in ipairs(redis.call('ZMSCORE', running_key(task), unpack(leases))) do
+  if since then
+    held[#held + 1] = leases[i]
+    rids[#rids + 1] = run_of(leases[i])
+    finders[#finders + 1] = ids_member(ARGV[2 * i + 1], task, rids[#rids])
+  else
+    lost[#lost + 1] = i - 1
+  end
+end
+if #held > 0 then
+  redis.call('ZREM', running_key(task), unpack(held))
+  redis.call('HDEL', runs_key(task), unpack(rids))
+  redis.call('ZREM', root .. 'ids', unpack(finders))
+end
+return lost

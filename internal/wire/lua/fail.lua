@@ -1,0 +1,38 @@
+-- fail.lua settles runs of one task that did not succeed.
+--
+-- KEYS  1 root
+-- ARGV  1 task   2 wake-up channel, then for each run: its lease,
+--       retry | dead | return, delay in ms (for a retry), error
+--       retry   is tried again after the delay
+--       dead    goes to the dead letters
+--       return  is given back as if this attempt had never been: its node stops
+-- Answer  the positions, from 0, of runs whose lease was no longer held.
+-- Cost  5 commands a run, O(log n), and a copy of its record. Replaying it
+--       changes nothing. The first write is one that a full Redis allows.
+
+local task, channel = ARGV[1], ARGV[2]
+local lost, soonest = {}, false
+for i = 3, #ARGV, 4 do
+  local member, verdict, delay, err = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), ARGV[i + 3]
+  local rid = run_of(member)
+  local rec = redis.call('HGET', runs_key(task), rid)
+  if redis.call('ZREM', running_key(task), member) == 0 or not rec then
+    lost[#lost + 1] = (i - 3) / 4
+  else
+    local attempt = attempt_of(rec)
+    if verdict == 'return' then
+      rec = amend(rec, attempt - 1, nil)
+      soonest = true
+    else
+      rec = amend(rec, attempt, err)
+    end
+    redis.call('HSET', runs_key(task), rid, rec)
+    if verdict == 'dead' then
+      redis.call('ZADD', dead_key(task), ms(now), rid)
+    else
+      redis.call('ZADD', retrying_key(task), ms(now + delay), rid)
+    end
+  end
+end
+if soonest then redis.pcall('PUBLISH', channel, task) end
+return lost

@@ -1,0 +1,47 @@
+-- move.lua gives a job that waits another time: a pending one its due time, or
+-- else a retrying one its next attempt.
+--
+-- KEYS  1 root
+-- ARGV  1 id   2 when, in ms, or +ms from now   3 timer | manual: manual is now,
+--       and says that somebody fired it by hand   4 wake-up channel
+-- Answer  {code, due in ms, task, run id}: 0 nothing there, 1 moved, 2 a run of
+--         it is under way, 3 it is among the dead letters, 4 its class key
+--         makes no job, so nothing was changed.
+-- Cost  a few commands, O(log n). Replaying it changes nothing more.
+
+local NONE, MOVED, RUNNING, DEAD, REFUSED = 0, 1, 2, 3, 4
+local id, at, manual, channel = ARGV[1], ARGV[2], ARGV[3] == 'manual', ARGV[4]
+local due = tonumber(at)
+if string.sub(at, 1, 1) == '+' then due = now + due end
+due = math.max(due, now)
+
+local class = redis.call('TYPE', class_key(id)).ok
+if class ~= 'none' then
+  local task = class == 'string' and task_of(redis.call('GET', class_key(id)))
+  if not task then return { REFUSED, 0, '', '' } end
+  local fuse = redis.call('TYPE', fuse_key(id)).ok
+  if fuse ~= 'none' and fuse ~= 'string' then return { REFUSED, 0, '', '' } end
+  if due <= now then
+    redis.call('DEL', fuse_key(id))
+  elseif fuse == 'none' then
+    redis.call('SET', fuse_key(id), id, 'PXAT', ms(due))
+  else
+    redis.call('PEXPIREAT', fuse_key(id), ms(due))
+  end
+  index(task, { score(manual and due + 0.75 or due), id }, channel)
+  return { MOVED, ms(due), task, '' }
+end
+
+local code, found = NONE, { task = '', rid = '' }
+for _, r in ipairs(runs_of(id)) do
+  if redis.call('ZSCORE', retrying_key(r.task), r.rid) then
+    redis.call('ZADD', retrying_key(r.task), ms(due), r.rid)
+    redis.pcall('PUBLISH', channel, r.task)
+    return { MOVED, ms(due), r.task, r.rid }
+  elseif redis.call('ZSCORE', dead_key(r.task), r.rid) then
+    if code == NONE then code, found = DEAD, r end
+  else
+    code, found = RUNNING, r
+  end
+end
+return { code, 0, found.task, found.rid }

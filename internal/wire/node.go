@@ -1,0 +1,88 @@
+package wire
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Heartbeat is the answer of Beat.
+type Heartbeat struct {
+	Now  time.Time // Redis's clock
+	Held bool      // the node held its lease until now; false for its first beat
+	Gone []string  // nodes whose runs are to be reaped
+}
+
+// Beat renews a node's lease. info is what it says of itself, in JSON; with
+// canary it lays a canary key, whose expiry is heard at the next beat.
+func (s *Store) Beat(ctx context.Context, node string, lease time.Duration, info string, canary bool) (Heartbeat, error) {
+	flag := ""
+	if canary {
+		flag = "canary"
+	}
+	reply, err := s.run(ctx, s.beat, node, ceilMS(lease), info, flag)
+	if err == nil {
+		err = need(reply, 3)
+	}
+	if err != nil {
+		return Heartbeat{}, err
+	}
+	beat := Heartbeat{Now: clock(reply[0], reply[1]), Held: asInt(reply[2]) == 1}
+	for _, name := range reply[3:] {
+		beat.Gone = append(beat.Gone, asString(name))
+	}
+	return beat, nil
+}
+
+// Canary is the key whose expiry proves to a node that events arrive.
+func (s *Store) Canary(node string) string { return s.Of("canary:" + node) }
+
+// Reap frees the runs of a node that was given up, of all tasks, and then
+// forgets the node. It returns how many runs it freed. Several nodes may do it
+// at the same time, and an interrupted one is done again.
+func (s *Store) Reap(ctx context.Context, node, lastError string) (int, error) {
+	tasks, err := s.Tasks(ctx)
+	if err != nil {
+		return 0, err
+	}
+	freed := 0
+	for _, task := range tasks {
+		for cursor := "0"; ; {
+			reply, err := s.run(ctx, s.reap, node, task, cursor, lastError, s.Wake(s.db))
+			if err == nil {
+				err = need(reply, 2)
+			}
+			if err != nil {
+				return freed, err
+			}
+			freed += int(asInt(reply[1]))
+			if cursor = asString(reply[0]); cursor == "0" {
+				break
+			}
+		}
+	}
+	return freed, s.forget(ctx, node)
+}
+
+// Leave takes a node that holds no runs any more off the list.
+func (s *Store) Leave(ctx context.Context, node string) error {
+	return s.forget(ctx, node)
+}
+
+func (s *Store) forget(ctx context.Context, node string) error {
+	_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.ZRem(ctx, s.Of("nodes"), node)
+		p.SRem(ctx, s.Of("gone"), node)
+		p.HDel(ctx, s.Of("claims"), node)
+		p.HDel(ctx, s.Of("info"), node)
+		p.Del(ctx, s.Canary(node))
+		return nil
+	})
+	return err
+}
+
+// TrySweep asks to be the one node that sweeps for so long.
+func (s *Store) TrySweep(ctx context.Context, node string, hold time.Duration) (bool, error) {
+	return s.rdb.SetNX(ctx, s.Of("sweep"), node, hold).Result()
+}

@@ -1,0 +1,251 @@
+package wire
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Tasks are the tasks that were ever indexed, sorted.
+func (s *Store) Tasks(ctx context.Context) ([]string, error) {
+	tasks, err := s.rdb.SMembers(ctx, s.Of("tasks")).Result()
+	slices.Sort(tasks)
+	return tasks, err
+}
+
+// Holding is all that is held of one id.
+type Holding struct {
+	ID    string
+	Class string // the class key's value; "" with HasClass false if it has none
+	// HasClass: the class key is there and a string.
+	HasClass bool
+	Fuse     time.Time // when the fuse runs out; zero if there is none
+	Immortal bool      // the fuse has no TTL
+	Indexed  time.Time // due time in the index; zero if it is not there
+	Runs     []Run     // in no order
+}
+
+// Due is when the pending job is due: a live fuse wins over the index.
+func (h Holding) Due() time.Time {
+	if !h.Fuse.IsZero() {
+		return h.Fuse
+	}
+	return h.Indexed
+}
+
+// Get reads all that is held of some ids, in their order.
+func (s *Store) Get(ctx context.Context, ids ...string) ([]Holding, error) {
+	args := make([]any, len(ids))
+	for i, id := range ids {
+		args[i] = id
+	}
+	reply, err := s.run(ctx, s.get, args...)
+	if err == nil {
+		err = need(reply, len(ids))
+	}
+	if err != nil {
+		return nil, err
+	}
+	holdings := make([]Holding, len(ids))
+	for i, id := range ids {
+		fields, _ := reply[i].([]any)
+		if err := need(fields, 4); err != nil {
+			return nil, err
+		}
+		if holdings[i], err = holding(id, fields); err != nil {
+			return nil, err
+		}
+	}
+	return holdings, nil
+}
+
+func holding(id string, fields []any) (Holding, error) {
+	h := Holding{ID: id}
+	h.Class, h.HasClass = fields[0].(string)
+	switch fuse := asInt(fields[1]); fuse {
+	case -2:
+	case -1:
+		h.Immortal = true
+	default:
+		h.Fuse = msTime(fuse)
+	}
+	if at := asInt(fields[2]); at >= 0 {
+		h.Indexed = msTime(at)
+	}
+	runs, _ := fields[3].([]any)
+	for i := 0; i+4 < len(runs); i += 5 {
+		run, err := parseRecord(asString(runs[i+4]))
+		if err != nil {
+			return h, err
+		}
+		run.Task, run.RunID, run.State = asString(runs[i]), asString(runs[i+1]), State(asString(runs[i+2]))
+		if at := asInt(runs[i+3]); at >= 0 {
+			run.At = msTime(at)
+		}
+		h.Runs = append(h.Runs, run)
+	}
+	return h, nil
+}
+
+// Place is a place in a listing: behind a member of a sorted set.
+type Place struct {
+	Score  float64
+	Member string
+}
+
+// Page reads at most n members of a task's sorted set that come behind a place
+// (the zero Place is before all). A member that left the set meanwhile makes
+// the page begin with the first of its score: some may then come twice, none is
+// left out.
+func (s *Store) Page(ctx context.Context, state State, task string, after Place, n int) ([]redis.Z, error) {
+	key := s.OfTask(string(state), task)
+	if state == Pending {
+		key = s.OfTask("due", task)
+	}
+	start := int64(0)
+	if after.Member != "" {
+		rank, err := s.rdb.ZRankWithScore(ctx, key, after.Member).Result()
+		switch {
+		case err == nil && rank.Score == after.Score:
+			start = rank.Rank + 1
+		case err == nil || err == redis.Nil:
+			before := "(" + strconv.FormatFloat(after.Score, 'f', -1, 64)
+			if start, err = s.rdb.ZCount(ctx, key, "-inf", before).Result(); err != nil {
+				return nil, err
+			}
+		default:
+			return nil, err
+		}
+	}
+	return s.rdb.ZRangeWithScores(ctx, key, start, start+int64(n)-1).Result()
+}
+
+// Records reads the records of members of a task's running, retrying or dead
+// set. Runs that were settled meanwhile are left out.
+func (s *Store) Records(ctx context.Context, state State, task string, members []redis.Z) ([]Run, error) {
+	if len(members) == 0 {
+		return nil, nil
+	}
+	ids := make([]string, len(members))
+	for i, z := range members {
+		ids[i] = parseLease(z.Member.(string))
+	}
+	records, err := s.rdb.HMGet(ctx, s.OfTask("runs", task), ids...).Result()
+	if err != nil {
+		return nil, err
+	}
+	runs := make([]Run, 0, len(records))
+	for i, record := range records {
+		text, ok := record.(string)
+		if !ok {
+			continue
+		}
+		run, err := parseRecord(text)
+		if err != nil {
+			return nil, err
+		}
+		run.Task, run.RunID, run.State, run.At = task, ids[i], state, msTime(int64(members[i].Score))
+		if state == Running {
+			run.Lease = members[i].Member.(string)
+		}
+		runs = append(runs, run)
+	}
+	return runs, nil
+}
+
+// Count is how many runs or jobs a task has in each state.
+type Count struct {
+	Task                             string
+	Pending, Running, Retrying, Dead int64
+	Paused                           bool
+}
+
+// Counts counts, for the tasks that were ever indexed.
+func (s *Store) Counts(ctx context.Context) ([]Count, error) {
+	tasks, err := s.Tasks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	paused, err := s.rdb.SMembers(ctx, s.Of("paused")).Result()
+	if err != nil {
+		return nil, err
+	}
+	for _, task := range paused {
+		if at, found := slices.BinarySearch(tasks, task); !found {
+			tasks = slices.Insert(tasks, at, task)
+		}
+	}
+	counts := make([]Count, len(tasks))
+	cmds := make([][4]*redis.IntCmd, len(tasks))
+	_, err = s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, task := range tasks {
+			for j, kind := range []string{"due", "running", "retrying", "dead"} {
+				cmds[i][j] = p.ZCard(ctx, s.OfTask(kind, task))
+			}
+		}
+		return nil
+	})
+	for i, task := range tasks {
+		c := cmds[i]
+		counts[i] = Count{task, c[0].Val(), c[1].Val(), c[2].Val(), c[3].Val(), slices.Contains(paused, task)}
+	}
+	return counts, err
+}
+
+// Pause keeps a task's runs from being claimed; Resume lets them be again. Both
+// say whether that changed anything.
+func (s *Store) Pause(ctx context.Context, task string) (bool, error) {
+	n, err := s.rdb.SAdd(ctx, s.Of("paused"), task).Result()
+	return n > 0, err
+}
+
+// Resume undoes Pause, and wakes the nodes.
+func (s *Store) Resume(ctx context.Context, task string) (bool, error) {
+	n, err := s.rdb.SRem(ctx, s.Of("paused"), task).Result()
+	if err != nil {
+		return false, err
+	}
+	// A lost wake-up costs a delay until the next look, no more.
+	_ = s.rdb.Publish(ctx, s.Wake(s.db), task).Err()
+	return n > 0, nil
+}
+
+// NodeInfo is a node and what it says of itself.
+type NodeInfo struct {
+	Node  string
+	Until time.Time // end of its lease
+	Info  string    // JSON
+}
+
+// Nodes are the nodes that hold a lease, in the order of their names.
+func (s *Store) Nodes(ctx context.Context) ([]NodeInfo, error) {
+	leases, err := s.rdb.ZRangeWithScores(ctx, s.Of("nodes"), 0, -1).Result()
+	if err != nil {
+		return nil, err
+	}
+	info, err := s.rdb.HGetAll(ctx, s.Of("info")).Result()
+	if err != nil {
+		return nil, err
+	}
+	nodes := make([]NodeInfo, len(leases))
+	for i, z := range leases {
+		name := z.Member.(string)
+		nodes[i] = NodeInfo{name, msTime(int64(z.Score)), info[name]}
+	}
+	slices.SortFunc(nodes, func(a, b NodeInfo) int { return strings.Compare(a.Node, b.Node) })
+	return nodes, nil
+}
+
+// LeaseOf finds the lease of a run that is under way, "" if it is not any more.
+// It looks through the task's leases, which are as many as its runs under way.
+func (s *Store) LeaseOf(ctx context.Context, task, runID string) (string, error) {
+	leases := s.rdb.ZScan(ctx, s.OfTask("running", task), 0, globEscape(runID)+" *", 1000).Iterator()
+	if leases.Next(ctx) {
+		return leases.Val(), nil
+	}
+	return "", leases.Err()
+}

@@ -1,0 +1,93 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// State is where a job or one of its runs is.
+type State string
+
+// The states.
+const (
+	Pending  State = "pending"
+	Running  State = "running"
+	Retrying State = "retrying"
+	Dead     State = "dead"
+)
+
+// Run is one firing of a job, as its record in keyfuse:runs:<task> has it: a
+// line of fields that are separated by spaces and then three strings end to end,
+//
+//	attempt due reason source count #id #error LF id error payload
+//
+// which the scripts read and write as well (prelude.lua: record, amend).
+type Run struct {
+	Task      string // not in the record: it is in the name of its key
+	ID        string
+	RunID     string // not in the record: it is its field
+	Attempt   int    // counted when it was claimed, from 1; 0 if it was given back or requeued
+	Due       time.Time
+	Reason    string // why: timer, manual
+	Source    string // how it was found: index, event, sweep, manual
+	Count     int64
+	LastError string
+	Payload   []byte
+
+	Lease string // the member of keyfuse:running:<task>; empty unless it is running
+	State State
+	At    time.Time // running: claimed at; retrying: next attempt; dead: died at
+}
+
+// Node is the node that holds the run, empty unless it is running.
+func (r Run) Node() string {
+	return r.Lease[strings.LastIndexByte(r.Lease, ' ')+1:]
+}
+
+var errBadRecord = errors.New("a run's record can't be read")
+
+// parseRecord reads a record into a run.
+func parseRecord(record string) (Run, error) {
+	line, body, ok := strings.Cut(record, "\n")
+	fields := strings.Fields(line)
+	if !ok || len(fields) != 7 {
+		return Run{}, fmt.Errorf("%w: it begins %.60q", errBadRecord, record)
+	}
+	var n [7]int64
+	for i, field := range fields {
+		if i == 2 || i == 3 {
+			continue
+		}
+		v, err := strconv.ParseInt(field, 10, 64)
+		if err != nil || v < 0 {
+			return Run{}, fmt.Errorf("%w: field %d of %.60q", errBadRecord, i, line)
+		}
+		n[i] = v
+	}
+	idLen, errLen := n[5], n[6]
+	if idLen > int64(len(body)) || errLen > int64(len(body))-idLen {
+		return Run{}, fmt.Errorf("%w: %.60q is longer than the record", errBadRecord, line)
+	}
+	return Run{
+		ID:        body[:idLen],
+		Attempt:   int(n[0]),
+		Due:       time.UnixMilli(n[1]),
+		Reason:    fields[2],
+		Source:    fields[3],
+		Count:     n[4],
+		LastError: body[idLen : idLen+errLen],
+		Payload:   []byte(body[idLen+errLen:]),
+	}, nil
+}
+
+// parseLease reads the run and attempt from a member of keyfuse:running.
+func parseLease(member string) (runID string) {
+	runID, _, _ = strings.Cut(member, " ")
+	return runID
+}
+
+// finder is a run's member of keyfuse:ids; the scripts build the same.
+func finder(id, task, runID string) string { return id + "\x00" + task + " " + runID }

@@ -1,0 +1,158 @@
+package wire
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed lua/*.lua
+var luaFiles embed.FS
+
+// Store is typed access to what Keyfuse holds in one Redis database. Its
+// methods may be called at the same time. What they return on failure is the
+// client library's error, wrapped; Explain says it for people.
+type Store struct {
+	Names
+	rdb redis.UniversalClient
+	db  int
+
+	arm, claim, done, fail, adopt, cancel, move, get, unbury, beat, reap *redis.Script
+}
+
+// NewStore makes a store on a connection. db is the number of the database that
+// the connection uses: Redis's channels are named after it.
+func NewStore(rdb redis.UniversalClient, db int) (*Store, error) {
+	s := &Store{rdb: rdb, db: db}
+	prelude, err := luaFiles.ReadFile("lua/prelude.lua")
+	if err != nil {
+		return nil, err
+	}
+	for name, script := range map[string]**redis.Script{
+		"arm": &s.arm, "claim": &s.claim, "done": &s.done, "fail": &s.fail,
+		"adopt": &s.adopt, "cancel": &s.cancel, "move": &s.move, "get": &s.get,
+		"exhume": &s.unbury, "beat": &s.beat, "reap": &s.reap,
+	} {
+		text, err := luaFiles.ReadFile("lua/" + name + ".lua")
+		if err != nil {
+			return nil, err
+		}
+		*script = redis.NewScript(string(prelude) + string(text))
+	}
+	return s, nil
+}
+
+// DB is the number of the database.
+func (s *Store) DB() int { return s.db }
+
+// DBOf is the database that a client was made for, 0 if it does not say.
+func DBOf(rdb redis.UniversalClient) int {
+	if c, ok := rdb.(interface{ Options() *redis.Options }); ok {
+		return c.Options().DB
+	}
+	return 0
+}
+
+// Redis is the connection, for reads that need no script.
+func (s *Store) Redis() redis.UniversalClient { return s.rdb }
+
+// run executes a script. EVALSHA falls back to EVAL, so that a SCRIPT FLUSH or
+// a restart of Redis goes unnoticed.
+func (s *Store) run(ctx context.Context, script *redis.Script, args ...any) ([]any, error) {
+	reply, err := script.Run(ctx, s.rdb, []string{s.Root()}, args...).Result()
+	if err != nil {
+		return nil, err
+	}
+	list, ok := reply.([]any)
+	if !ok {
+		return []any{reply}, nil
+	}
+	return list, nil
+}
+
+// ErrNewerFormat is returned by CheckFormat.
+var ErrNewerFormat = errors.New("the data in this Redis were written by another format of Keyfuse")
+
+// CheckFormat notes the format's version in a Redis that has none, and refuses
+// one that has another.
+func (s *Store) CheckFormat(ctx context.Context) error {
+	key := s.Of("format")
+	if err := s.rdb.SetNX(ctx, key, Format, 0).Err(); err != nil {
+		return err
+	}
+	found, err := s.rdb.Get(ctx, key).Result()
+	if err != nil {
+		return err
+	}
+	if found != strconv.Itoa(Format) {
+		return fmt.Errorf("%w: it has format %q, this release reads %d: upgrade Keyfuse here, or use another database", ErrNewerFormat, found, Format)
+	}
+	return nil
+}
+
+// When is a time for a job: so long from now by Redis's clock, or at a time.
+type When struct {
+	At time.Time // used unless zero
+	In time.Duration
+}
+
+func (w When) arg() string {
+	if w.At.IsZero() {
+		return "+" + strconv.FormatInt(ceilMS(w.In), 10)
+	}
+	return strconv.FormatInt(max(ceilMS(time.Duration(w.At.Nanosecond()))+w.At.Unix()*1000, 0), 10)
+}
+
+// ceilMS rounds up: a job must not run before the moment that was asked for.
+func ceilMS(d time.Duration) int64 {
+	return int64((d + time.Millisecond - 1) / time.Millisecond)
+}
+
+func msTime(ms int64) time.Time { return time.UnixMilli(ms) }
+
+// The scripts answer integers as such or, where Lua would round them, as text.
+
+func asString(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case int64:
+		return strconv.FormatInt(v, 10)
+	}
+	return ""
+}
+
+func asInt(v any) int64 {
+	switch v := v.(type) {
+	case int64:
+		return v
+	case float64:
+		return int64(v)
+	case string:
+		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
+			return n
+		}
+		f, _ := strconv.ParseFloat(v, 64)
+		return int64(f)
+	}
+	return 0
+}
+
+var errShortReply = errors.New("a script's answer is shorter than it must be")
+
+func need(reply []any, n int) error {
+	if len(reply) < n {
+		return fmt.Errorf("%w: %d values, want %d", errShortReply, len(reply), n)
+	}
+	return nil
+}
+
+// Clock is Redis's time with its microseconds, as a script gives it.
+func clock(seconds, micros any) time.Time {
+	return time.Unix(asInt(seconds), asInt(micros)*int64(time.Microsecond))
+}

@@ -1,0 +1,147 @@
+// Package wire is Keyfuse's format in Redis: the names of keys, the records in
+// them, and the scripts that change them. Every change is one script, so that
+// no crash leaves half of one; every script may be run again after its reply
+// was lost. docs/wire-format.md says what other clients may rely on.
+//
+// Public, written by any Redis client:
+//
+//	<id>               string with a TTL: the fuse; its expiry is the due time
+//	class:<id>         string: "<task>" or "<task> <payload>"
+//
+// Internal; what follows `keyfuse:` may change with the format's version:
+//
+//	keyfuse:format            the version, see Format
+//	keyfuse:tasks             set of tasks that were ever indexed
+//	keyfuse:paused            set of tasks that nobody may claim
+//	keyfuse:due:<task>        zset id → due ms (+ quarters: how it was found)
+//	keyfuse:running:<task>    zset "run attempt node" (a lease) → claimed at ms
+//	keyfuse:retrying:<task>   zset run → next attempt ms
+//	keyfuse:dead:<task>       zset run → died at ms
+//	keyfuse:runs:<task>       hash run → record (see Run)
+//	keyfuse:ids               zset, all scores 0: "id\0task run", to find runs by id
+//	keyfuse:nodes             zset node → end of its lease, ms
+//	keyfuse:gone              set of nodes whose runs are being reaped
+//	keyfuse:info              hash node → what it says of itself (JSON)
+//	keyfuse:claims            hash node → what its last claim took, for a replay
+//	keyfuse:canary:<node>     string with a TTL: proves that events arrive
+//	keyfuse:sweep             string with a TTL: held by the node that sweeps
+//	keyfuse:wake:<db>         pub/sub channel: a task whose earliest job changed
+//
+// A job is pending while it has a class key; claiming moves the value of that
+// key into a run and so frees the id. A lease belongs to a node, not to a run:
+// one heartbeat renews all of them, and when it stops all of the node's runs
+// are free at once, which costs nothing a run.
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Format is the version of everything under keyfuse: in Redis.
+const Format = 1
+
+// Limits of the format.
+const (
+	MaxID   = 512 // bytes of an id
+	MaxTask = 128 // bytes of a task's name
+)
+
+// Errors of ids and tasks; what CheckID and CheckTask return wraps them.
+var (
+	ErrBadID   = errors.New("bad id")
+	ErrBadTask = errors.New("bad task name")
+)
+
+// Names makes the names of keys. The zero value is for a Redis that is no
+// cluster. (In a cluster names will carry a hash tag; that is this type's
+// second form, and the scripts read it from the root already.)
+type Names struct{}
+
+// Root begins the name of every internal key.
+func (Names) Root() string { return "keyfuse:" }
+
+// Fuse is the key whose expiry fires a job.
+func (Names) Fuse(id string) string { return id }
+
+// Class is the key that names a job's task.
+func (Names) Class(id string) string { return "class:" + id }
+
+// ClassPattern is a SCAN pattern for class keys of ids with a prefix.
+func (Names) ClassPattern(prefix string) string { return "class:" + globEscape(prefix) + "*" }
+
+// IDOfClass is the id whose class key this is, and whether it is one.
+func (Names) IDOfClass(key string) (string, bool) { return strings.CutPrefix(key, "class:") }
+
+// IDOfFuse is the id whose fuse a key would be.
+func (Names) IDOfFuse(key string) string { return key }
+
+// Of is an internal key without a task, such as "nodes".
+func (n Names) Of(kind string) string { return n.Root() + kind }
+
+// OfTask is a task's internal key, such as "due".
+func (n Names) OfTask(kind, task string) string { return n.Root() + kind + ":" + task }
+
+// Wake is the channel on which nodes of one database hear of earlier jobs.
+func (n Names) Wake(db int) string { return n.Root() + "wake:" + strconv.Itoa(db) }
+
+// Expired is the channel on which Redis tells of expired keys of a database.
+func (Names) Expired(db int) string { return "__keyevent@" + strconv.Itoa(db) + "__:expired" }
+
+// IsInternal reports whether a key is one of ours or a mapping, and so can
+// never be a job's fuse.
+func IsInternal(key string) bool {
+	return strings.HasPrefix(key, "keyfuse:") || strings.HasPrefix(key, "class:")
+}
+
+// CheckID says why an id can't be a job's, or nil.
+func CheckID(id string) error {
+	switch {
+	case id == "":
+		return fmt.Errorf("%w: it is empty", ErrBadID)
+	case len(id) > MaxID:
+		return fmt.Errorf("%w: it has %d bytes, at most %d are allowed", ErrBadID, len(id), MaxID)
+	case IsInternal(id):
+		return fmt.Errorf("%w: %q begins with class: or keyfuse:, which are reserved", ErrBadID, id)
+	}
+	return nil
+}
+
+// CheckTask says why a name can't be a task's, or nil: 1 to 128 of the ASCII
+// letters and digits and . _ : / - beginning with a letter or digit.
+func CheckTask(name string) error {
+	if name == "" || len(name) > MaxTask {
+		return fmt.Errorf("%w: it has %d bytes, 1 to %d are allowed", ErrBadTask, len(name), MaxTask)
+	}
+	for i, c := range []byte(name) {
+		alnum := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !alnum && (i == 0 || !strings.ContainsRune("._:/-", rune(c))) {
+			return fmt.Errorf("%w: %q may hold only letters, digits and . _ : / - and begins with a letter or digit", ErrBadTask, name)
+		}
+	}
+	return nil
+}
+
+// ClassValue is what a class key holds.
+func ClassValue(task string, payload []byte) string {
+	if len(payload) == 0 {
+		return task
+	}
+	return task + " " + string(payload)
+}
+
+// ParseClass splits the value of a class key: the first space ends the name,
+// the rest is the payload, byte for byte.
+func ParseClass(value string) (task string, payload []byte, err error) {
+	task, rest, _ := strings.Cut(value, " ")
+	if err := CheckTask(task); err != nil {
+		return "", nil, err
+	}
+	return task, []byte(rest), nil
+}
+
+func globEscape(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s)
+}
