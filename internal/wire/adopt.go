@@ -17,6 +17,7 @@ const (
 // Adopted is the answer of Adopt.
 type Adopted struct {
 	Indexed  int    // are in the due index from now on
+	Known    int    // are in the due index already
 	Immortal int    // have a fuse without TTL, and wait for ever
 	Refused  int    // have a class key that makes no job
 	Example  string // the id of one that was refused
@@ -36,13 +37,24 @@ func (s *Store) Adopt(ctx context.Context, by Finder, grace time.Duration, maxPa
 	}
 	reply, err := s.run(ctx, s.adopt, args...)
 	if err == nil {
-		err = need(reply, 5)
+		err = need(reply, 6)
 	}
 	if err != nil {
 		return Adopted{}, err
 	}
 	return Adopted{
-		Indexed: int(asInt(reply[0])), Immortal: int(asInt(reply[1])), Refused: int(asInt(reply[2])),
-		Example: asString(reply[3]), Why: asString(reply[4]),
+		Indexed: int(asInt(reply[0])), Known: int(asInt(reply[1])),
+		Immortal: int(asInt(reply[2])), Refused: int(asInt(reply[3])),
+		Example: asString(reply[4]), Why: asString(reply[5]),
 	}, nil
+}
+
+// Add counts what another call found as well.
+func (a *Adopted) Add(b Adopted) {
+	a.Indexed += b.Indexed
+	a.Known += b.Known
+	a.Immortal += b.Immortal
+	if a.Refused += b.Refused; b.Refused > 0 {
+		a.Example, a.Why = b.Example, b.Why
+	}
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -82,7 +83,36 @@ func (s *Store) forget(ctx context.Context, node string) error {
 	return err
 }
 
-// TrySweep asks to be the one node that sweeps for so long.
-func (s *Store) TrySweep(ctx context.Context, node string, hold time.Duration) (bool, error) {
-	return s.rdb.SetNX(ctx, s.Of("sweep"), node, hold).Result()
+// sweepHold is how long a node may be silent in the middle of a sweep before
+// another one may begin.
+const sweepHold = 30 * time.Second
+
+// LockSweep asks to be the one node that sweeps. Two that sweep at once would
+// do twice the work and no harm.
+func (s *Store) LockSweep(ctx context.Context, node string) (bool, error) {
+	return s.rdb.SetNX(ctx, s.Of("sweep"), node, sweepHold).Result()
+}
+
+// HoldSweep goes on holding what LockSweep gave.
+func (s *Store) HoldSweep(ctx context.Context, node string) error {
+	return s.rdb.Set(ctx, s.Of("sweep"), node, sweepHold).Err()
+}
+
+// UnlockSweep ends what LockSweep began.
+func (s *Store) UnlockSweep(ctx context.Context) error {
+	return s.rdb.Del(ctx, s.Of("sweep")).Err()
+}
+
+// NoteSweep notes when a sweep began that came to its end.
+func (s *Store) NoteSweep(ctx context.Context, began time.Time) error {
+	return s.rdb.Set(ctx, s.Of("swept"), began.UnixMilli(), 0).Err()
+}
+
+// LastSweep is when the last complete sweep began; zero if there was none.
+func (s *Store) LastSweep(ctx context.Context) (time.Time, error) {
+	ms, err := s.rdb.Get(ctx, s.Of("swept")).Int64()
+	if errors.Is(err, redis.Nil) {
+		return time.Time{}, nil
+	}
+	return msTime(ms), err
 }

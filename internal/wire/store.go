@@ -16,7 +16,7 @@ var luaFiles embed.FS
 
 // Store is typed access to what Keyfuse holds in one Redis database. Its
 // methods may be called at the same time. What they return on failure is the
-// client library's error, wrapped; Explain says it for people.
+// client library's error.
 type Store struct {
 	Names
 	rdb redis.UniversalClient

@@ -25,6 +25,7 @@
 //	keyfuse:claims            hash node → what its last claim took, for a replay
 //	keyfuse:canary:<node>     string with a TTL: proves that events arrive
 //	keyfuse:sweep             string with a TTL: held by the node that sweeps
+//	keyfuse:swept             string: when the last whole sweep began, ms
 //	keyfuse:wake:<db>         pub/sub channel: a task whose earliest job changed
 //
 // A job is pending while it has a class key; claiming moves the value of that

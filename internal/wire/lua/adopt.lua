@@ -6,30 +6,35 @@
 --       event  the fuse was heard to expire: if it is gone, the job is due now
 --       sweep  the class key was seen: if its fuse is gone (an orphan), the job
 --              is due after the grace, since its fuse may be about to be set
--- Answer  {indexed, immortal, refused, example, why}: how many ids were
---         indexed, have a fuse without TTL, have a class key that makes no job
---         (empty, another type, no task name, payload over the limit)
+-- Answer  {indexed, known, immortal, refused, example, why}: how many ids were
+--         indexed, were so already, have a fuse without TTL, have a class key
+--         that makes no job (empty, another type, no task name, payload over the
+--         limit); and one of these
 -- Cost  MGET of the class keys; 3 commands more for each that exists.
 --       Replaying it changes nothing.
 
 local by_event, grace, limit, channel = ARGV[1] == 'event', tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local CHUNK = 32
-local reply = { 0, 0, 0, '', '' }
+local reply = { 0, 0, 0, 0, '', '' }
+local INDEXED, KNOWN, IMMORTAL, REFUSED, EXAMPLE, WHY = 1, 2, 3, 4, 5, 6
 local batches = {}
 
 local function refuse(id, why)
-  reply[3] = reply[3] + 1
-  reply[4], reply[5] = id, why
+  reply[REFUSED] = reply[REFUSED] + 1
+  reply[EXAMPLE], reply[WHY] = id, why
 end
 
 local function adopt(id, value)
   local task = task_of(value)
   if not task then return refuse(id, 'its value begins with no task name') end
   if #value - #task - 1 > limit then return refuse(id, 'its payload is over the limit') end
-  if redis.call('ZSCORE', due_key(task), id) then return end
+  if redis.call('ZSCORE', due_key(task), id) then
+    reply[KNOWN] = reply[KNOWN] + 1
+    return
+  end
   local due = fuse_due(id)
   if due == math.huge then
-    reply[2] = reply[2] + 1
+    reply[IMMORTAL] = reply[IMMORTAL] + 1
     return
   end
   if not due then due = by_event and now + 0.25 or now + grace + 0.5 end
@@ -37,7 +42,7 @@ local function adopt(id, value)
   batches[task] = batch
   batch[#batch + 1] = score(due)
   batch[#batch + 1] = id
-  reply[1] = reply[1] + 1
+  reply[INDEXED] = reply[INDEXED] + 1
 end
 
 for from = 5, #ARGV, CHUNK do

@@ -194,26 +194,20 @@ for i = FIRST_TASK, #ARGV, 2 do
   end
 end
 local share = math.ceil(left / math.max(#tasks, 1))
-for i, task in ipairs(tasks) do
-  local before = taken
-  local more = take(task, math.min(wants[i], share, left))
-  wants[i] = wants[i] - (taken - before)
-  if not more then wants[i] = -wants[i] end
-end
-for i, task in ipairs(tasks) do
-  if wants[i] > 0 and left > 0 and bytes > 0 then
+for round = 1, 2 do
+  for i, task in ipairs(tasks) do
     local before = taken
-    take(task, math.min(wants[i], left))
+    if wants[i] > 0 and left > 0 and bytes > 0 and not take(task, math.min(wants[i], share, left)) then
+      wants[i] = 0
+    end
     wants[i] = wants[i] - (taken - before)
   end
+  share = left
 end
 
 local next_due = math.huge
-for i, task in ipairs(tasks) do
-  if wants[i] ~= 0 then
-    next_due = math.min(next_due, first_score(retrying_key(task)) or math.huge,
-      first_score(due_key(task)) or math.huge)
-  end
+for _, task in ipairs(tasks) do
+  next_due = math.min(next_due, first_score(retrying_key(task)) or math.huge, first_score(due_key(task)) or math.huge)
 end
 if next_due < math.huge then reply[3] = ms(math.floor(next_due)) end
 if taken > 0 then

@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/keyfuse-io/keyfuse/internal/wire"
+)
+
+// How much a claim takes at most: few enough that its script blocks Redis for a
+// few ms at most.
+const (
+	claimRuns  = 250
+	claimBytes = 1 << 20
+)
+
+// How long the engine sleeps at most without looking at the index, in case it
+// missed that an earlier job was armed.
+const (
+	pollHealthy  = 15 * time.Second
+	pollDegraded = 2 * time.Second
+)
+
+// claimer is the claim loop's own state.
+type claimer struct {
+	*Engine
+	node string
+	seq  int64 // of the last claim that was answered
+}
+
+func (e *Engine) claimLoop(ctx context.Context) {
+	c := &claimer{Engine: e}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-e.look:
+		}
+		wait := c.claimAll(ctx)
+		e.ready.claimed(e)
+		timer.Reset(wait)
+	}
+}
+
+// claimAll claims until there is nothing more to claim now, or no room. It
+// returns how long to wait until the next look.
+func (c *claimer) claimAll(ctx context.Context) time.Duration {
+	poll := pollHealthy
+	if c.live.reason() != "" {
+		poll = pollDegraded
+	}
+	for failures := 0; ctx.Err() == nil; {
+		runs, wants := c.pool.room()
+		if runs = min(runs, claimRuns, c.out.room()); runs <= 0 || len(wants) == 0 {
+			return poll // whoever frees room gives a hint
+		}
+		sent := time.Now()
+		claimed, err := c.claim(ctx, runs, wants)
+		c.troubles.note("claiming", err)
+		switch {
+		case errors.Is(err, wire.ErrNodeGone):
+			return c.beatEvery() // the next heartbeat gives a hint
+		case err != nil:
+			failures++
+			return min(firstWait<<min(failures, 5), lastWait)
+		}
+		c.noteClock(sent, claimed.Now)
+		c.pool.add(claimed.Runs)
+		if claimed.Next.IsZero() {
+			return poll
+		}
+		now := c.redisNow()
+		if wait := claimed.Next.Sub(now); wait > 0 {
+			return min(wait, poll)
+		}
+	}
+	return poll
+}
+
+// claim asks once. After an error the same call is made again, with the same
+// number, so that runs it took before its answer was lost are answered again.
+func (c *claimer) claim(ctx context.Context, runs int, wants []wire.Want) (wire.Claimed, error) {
+	name, _ := c.Engine.node.current()
+	if name != c.node {
+		c.node, c.seq = name, 0
+	}
+	claimed, err := c.store.Claim(ctx, wire.ClaimRequest{
+		Node: name, Seq: c.seq + 1, Runs: runs, Bytes: claimBytes, Tasks: wants, MaxPayload: c.cfg.MaxPayload,
+	})
+	if err != nil {
+		return claimed, err
+	}
+	c.seq++
+	if claimed.Refused > 0 {
+		c.log.Warn("due jobs that can't be run are left alone; keyfuse doctor lists them",
+			"count", claimed.Refused, "example", claimed.Example)
+	}
+	return claimed, nil
+}

@@ -1,0 +1,245 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/keyfuse-io/keyfuse/internal/wire"
+)
+
+// listenLoop keeps one subscription: to expired keys, and to wake-ups. After
+// each gap whatever was missed is looked for.
+func (e *Engine) listenLoop(ctx context.Context) {
+	_ = retry(ctx, func() error {
+		err := e.listen(ctx)
+		if ctx.Err() == nil {
+			e.live.set("the subscription broke: " + err.Error())
+			e.troubles.note("listening", err)
+		}
+		return err
+	})
+}
+
+var errSilent = errors.New("no events come through this connection any more")
+
+// listen subscribes and receives until the connection breaks or is found to be
+// silent. It always returns an error.
+func (e *Engine) listen(ctx context.Context) error {
+	channels := []string{e.store.Wake(e.store.DB())}
+	if e.cfg.Notifications != Off {
+		channels = append(channels, e.store.Expired(e.store.DB()))
+	}
+	sub := e.store.Redis().Subscribe(ctx, channels...)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer e.live.onSilence(func() { cancel(errSilent) })()
+	// Receive waits without a limit and without looking at ctx: closing the
+	// connection is what ends it.
+	var closing sync.WaitGroup
+	stop := context.AfterFunc(ctx, func() { _ = sub.Close() })
+	defer closing.Wait()
+	defer func() {
+		if stop() {
+			_ = sub.Close()
+		}
+	}()
+	for confirmed := 0; ; {
+		message, err := sub.Receive(ctx)
+		if err != nil {
+			return errors.Join(context.Cause(ctx), err)
+		}
+		switch m := message.(type) {
+		case *redis.Subscription:
+			if confirmed++; confirmed == len(channels) {
+				closing.Go(func() { e.subscribed(ctx) })
+			}
+		case *redis.Message:
+			e.hear(m)
+		}
+	}
+}
+
+// hear takes a message in. It must not wait: Redis cuts off a subscriber that
+// lags, and everything in its buffer is lost.
+func (e *Engine) hear(m *redis.Message) {
+	if m.Channel == e.store.Wake(e.store.DB()) {
+		e.look.give()
+		return
+	}
+	name, _ := e.node.current()
+	switch {
+	case m.Payload == e.store.Canary(name):
+		e.live.heard()
+	case wire.IsInternal(m.Payload), !strings.HasPrefix(m.Payload, e.cfg.IDPrefix), len(m.Payload) > wire.MaxID, m.Payload == "":
+	default:
+		e.inbox.add(e.store.IDOfFuse(m.Payload))
+	}
+}
+
+// subscribed is called, beside the receive loop, after each subscription.
+func (e *Engine) subscribed(ctx context.Context) {
+	e.troubles.note("listening", nil)
+	if e.cfg.Notifications == Off {
+		e.live.set("")
+	} else if err := e.ensureFlags(ctx); err != nil {
+		e.live.set(err.Error())
+	}
+	e.look.give()
+	e.swept.ask(e.redisNow())
+	e.ready.subscribed(e)
+}
+
+// ensureFlags sees to it that Redis tells of expired keys. The flags are in
+// force for the whole server and are lost when it restarts, so this is asked
+// after every subscription.
+func (e *Engine) ensureFlags(ctx context.Context) error {
+	const flag = "notify-keyspace-events"
+	found, err := e.store.Redis().ConfigGet(ctx, flag).Result()
+	if err != nil {
+		return fmt.Errorf("notification flags can't be read, so events may be missing: %w; put `%s Ex` into redis.conf or allow CONFIG", err, flag)
+	}
+	missing := missingFlags(found[flag])
+	if missing == "" {
+		return nil
+	}
+	if err := e.store.Redis().ConfigSet(ctx, flag, found[flag]+missing).Err(); err != nil {
+		return fmt.Errorf("%s is %q and can't be set: %w; put `%s Ex` into redis.conf", flag, found[flag], err, flag)
+	}
+	e.log.Info("turned on keyspace notifications for expired keys; put `notify-keyspace-events Ex` into redis.conf to keep them", "were", found[flag])
+	return nil
+}
+
+// missingFlags are the letters to add to those that are set. A stands for all
+// kinds of events; letters that are unknown here are kept.
+func missingFlags(set string) string {
+	missing := ""
+	if !strings.Contains(set, "E") {
+		missing += "E"
+	}
+	if !strings.ContainsAny(set, "xA") {
+		missing += "x"
+	}
+	return missing
+}
+
+// liveness knows whether events arrive, by a canary key of the node's own whose
+// expiry must be heard between two heartbeats. A connection can be open and
+// silent for good: half-open, on a demoted master, refused its subscription,
+// or on a server that lost its flags.
+type liveness struct {
+	tell func(reason string)
+
+	mu      sync.Mutex
+	beats   int // heartbeats since the canary was last heard
+	why     string
+	silence func()
+}
+
+// canaryBeats is how many heartbeats may pass without the canary: one lays it,
+// the next lets it expire, and until the one after that it must be heard.
+const canaryBeats = 3
+
+func (l *liveness) beating() {
+	l.mu.Lock()
+	l.beats++
+	l.mu.Unlock()
+}
+
+// heard notes the canary.
+func (l *liveness) heard() {
+	l.mu.Lock()
+	l.beats = 0
+	l.mu.Unlock()
+	l.set("")
+}
+
+// check breaks the subscription if the canary was not heard for too long.
+func (l *liveness) check() {
+	l.mu.Lock()
+	silent := l.beats >= canaryBeats && l.silence != nil
+	silence := l.silence
+	if silent {
+		l.beats = 0
+	}
+	l.mu.Unlock()
+	if silent {
+		l.set(errSilent.Error())
+		silence()
+	}
+}
+
+// onSilence says what to do when events stop coming, until the function that it
+// returns is called.
+func (l *liveness) onSilence(f func()) (forget func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.silence, l.beats = f, 0
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.silence = nil
+	}
+}
+
+// set changes why events do not come; "" if they do.
+func (l *liveness) set(why string) {
+	l.mu.Lock()
+	changed := (l.why == "") != (why == "")
+	l.why = why
+	l.mu.Unlock()
+	if changed {
+		l.tell(why)
+	}
+}
+
+func (l *liveness) reason() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.why
+}
+
+func (e *Engine) tellDegraded(why string) {
+	if why == "" {
+		e.log.Info("events come again")
+		e.swept.ask(e.redisNow())
+	} else {
+		e.log.Warn("degraded: no events; jobs in the index run on time, bare ones are found by the sweep", "why", why)
+	}
+	e.look.give()
+	if e.cfg.Observer.Degraded != nil {
+		e.cfg.Observer.Degraded(why)
+	}
+}
+
+// readiness tells once that the engine is ready.
+type readiness struct {
+	mu                       sync.Mutex
+	isSubscribed, hasClaimed bool
+	told                     bool
+}
+
+func (r *readiness) subscribed(e *Engine) { r.note(e, &r.isSubscribed) }
+func (r *readiness) claimed(e *Engine)    { r.note(e, &r.hasClaimed) }
+
+func (r *readiness) note(e *Engine, which *bool) {
+	r.mu.Lock()
+	*which = true
+	tell := r.isSubscribed && r.hasClaimed && !r.told
+	r.told = r.told || tell
+	r.mu.Unlock()
+	if !tell {
+		return
+	}
+	name, _ := e.node.current()
+	e.log.Info("ready", "node", name, "tasks", len(e.tasks), "concurrency", e.cfg.Concurrency,
+		"clock_offset", time.Duration(e.offset.Load()).Round(time.Millisecond))
+	if e.cfg.Observer.Ready != nil {
+		e.cfg.Observer.Ready()
+	}
+}

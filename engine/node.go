@@ -1,0 +1,150 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// node is this engine's name among the others, and the lease that stands behind
+// all of its runs. A name whose lease was lost is never used again.
+type node struct {
+	mu     sync.Mutex
+	name   string
+	lost   context.Context // ends when the lease of this name is lost
+	end    context.CancelCauseFunc
+	beaten bool // this name has had a heartbeat
+	until  time.Time
+}
+
+func newNode() *node {
+	n := &node{}
+	n.rename()
+	return n
+}
+
+func (n *node) rename() {
+	n.name = strings.ToLower(rand.Text()[:10])
+	n.lost, n.end = context.WithCancelCause(context.Background())
+	n.beaten = false
+}
+
+// current is the name, and a context that lives while its lease does.
+func (n *node) current() (string, context.Context) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.name, n.lost
+}
+
+// renewed notes a heartbeat that was sent at a time and answered. It reports
+// whether the lease had been lost, in which case the name is a new one now.
+func (n *node) renewed(sent time.Time, held bool, length time.Duration) (lost bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.beaten && !held {
+		n.end(ErrLeaseLost)
+		n.rename()
+		return true
+	}
+	n.beaten, n.until = true, sent.Add(length)
+	return false
+}
+
+// expire gives the lease up if it has run out by this machine's own clock: no
+// heartbeat got through, so others may have taken the runs.
+func (n *node) expire() (lost bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.beaten || time.Now().Before(n.until) {
+		return false
+	}
+	n.end(ErrLeaseLost)
+	n.rename()
+	return true
+}
+
+// A lease holds for two thirds of what the configuration calls lease, and is
+// renewed every fifth of that: after a death, others notice at their next beat,
+// which makes 2/3 + 1/5 < 1 of it.
+func (e *Engine) leaseLength() time.Duration { return e.cfg.Lease * 2 / 3 }
+func (e *Engine) beatEvery() time.Duration   { return e.cfg.Lease / 5 }
+
+func (e *Engine) beatLoop(ctx context.Context) {
+	defer e.leave()
+	ticker := time.NewTicker(e.beatEvery())
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		e.live.check()
+		err := e.beat(ctx)
+		e.troubles.note("heartbeat", err)
+		if err != nil && e.node.expire() {
+			e.log.Error("lease lost: no heartbeat got through; handlers are cancelled, and others may run their jobs")
+		}
+	}
+}
+
+// beat renews the lease, and reaps nodes that did not renew theirs.
+func (e *Engine) beat(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, e.beatEvery())
+	defer cancel()
+	name, _ := e.node.current()
+	sent := time.Now()
+	e.live.beating()
+	beat, err := e.store.Beat(ctx, name, e.leaseLength(), e.describe(), e.cfg.Notifications != Off)
+	if err != nil {
+		return err
+	}
+	e.noteClock(sent, beat.Now)
+	if e.node.renewed(sent, beat.Held, e.leaseLength()) {
+		e.log.Error("lease lost: this node was silent for too long; its handlers are cancelled, and others run their jobs", "node", name)
+		return e.beat(ctx)
+	}
+	e.look.give()
+	return e.reap(ctx, beat.Gone)
+}
+
+// reap frees the runs of nodes that were given up.
+func (e *Engine) reap(ctx context.Context, gone []string) error {
+	var errs []error
+	for _, name := range gone {
+		freed, err := e.store.Reap(ctx, name, "lease lost: node "+name+" stopped while it ran the job")
+		if freed > 0 {
+			e.log.Warn("a node is gone; its runs are free", "node", name, "runs", freed)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// leave takes the node off the list at once, so that nobody waits for its lease.
+func (e *Engine) leave() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	name, _ := e.node.current()
+	if e.out.clean() {
+		e.troubles.note("leaving", e.store.Leave(ctx, name))
+	}
+}
+
+// describe is what the node says of itself; client.Node reads it.
+func (e *Engine) describe() string {
+	host, _ := os.Hostname() // a node without a name is still a node
+	text, err := json.Marshal(map[string]any{
+		"Host": host, "PID": os.Getpid(), "Version": e.cfg.Version,
+		"Tasks": e.tasks, "Degraded": e.live.reason(),
+	})
+	if err != nil {
+		return "{}" // it marshals nothing that can fail
+	}
+	return string(text)
+}

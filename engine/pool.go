@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/keyfuse-io/keyfuse/internal/wire"
+	"github.com/keyfuse-io/keyfuse/registry"
+)
+
+// pool runs what was claimed: at most limit runs at a time, and of each task at
+// most its own limit. Runs that wait for a place are few: as many as are likely
+// to have one within aheadOf, so that short handlers are claimed in large
+// batches and long ones are left for other nodes to take.
+type pool struct {
+	limit   int
+	exec    func(registry.Task, wire.Run)
+	freed   func() // called when there is room again after there was none
+	workers sync.WaitGroup
+
+	mu      sync.Mutex
+	active  int
+	waiting int
+	bytes   int // of payloads that wait
+	mean    time.Duration
+	lines   []*line
+	byName  map[string]*line
+	turn    int  // whose turn it is among lines that wait
+	full    bool // room said that there is none
+	closed  bool
+	running map[*wire.Run]struct{} // whose handlers have not returned
+}
+
+// line is a task's runs.
+type line struct {
+	task   registry.Task
+	limit  int
+	active int
+	queue  []wire.Run
+	mean   time.Duration // that a run takes, weighted to the last ones
+}
+
+const (
+	aheadOf      = 20 * time.Millisecond
+	maxAhead     = 1000     // runs
+	maxWaitBytes = 32 << 20 // of payloads beyond which nothing is claimed ahead
+)
+
+func newPool(limit int, reg *registry.Registry, exec func(registry.Task, wire.Run), freed func()) *pool {
+	p := &pool{limit: limit, exec: exec, freed: freed, byName: make(map[string]*line), running: make(map[*wire.Run]struct{})}
+	for _, name := range reg.Names() {
+		task, _ := reg.Lookup(name)
+		l := &line{task: task, limit: limit}
+		if task.Options.Concurrency > 0 {
+			l.limit = min(limit, task.Options.Concurrency)
+		}
+		p.lines = append(p.lines, l)
+		p.byName[name] = l
+	}
+	return p
+}
+
+// room is how many runs may be claimed, in all and of each task. The tasks come
+// in another order each time, since the first ones get the odd shares.
+func (p *pool) room() (int, []wire.Want) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || len(p.lines) == 0 {
+		return 0, nil
+	}
+	total := p.limit - p.active - p.waiting + p.ahead(p.limit, p.mean)
+	wants := make([]wire.Want, 0, len(p.lines))
+	p.turn++
+	for i := range p.lines {
+		l := p.lines[(i+p.turn)%len(p.lines)]
+		if n := l.limit - l.active - len(l.queue) + p.ahead(l.limit, l.mean); n > 0 {
+			wants = append(wants, wire.Want{Task: l.task.Name, Runs: min(n, claimRuns)})
+		}
+	}
+	p.full = total <= 0 || len(wants) < len(p.lines)
+	return total, wants
+}
+
+// ahead is how many runs are likely to end within aheadOf.
+func (p *pool) ahead(limit int, mean time.Duration) int {
+	if mean == 0 || p.bytes > maxWaitBytes {
+		return 0
+	}
+	return int(min(time.Duration(limit)*aheadOf/mean, maxAhead))
+}
+
+// add takes claimed runs, in their order.
+func (p *pool) add(runs []wire.Run) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, run := range runs {
+		l := p.byName[run.Task]
+		l.queue = append(l.queue, run)
+		p.waiting++
+		p.bytes += len(run.Payload)
+	}
+	for p.active < p.limit {
+		l, run, ok := p.take()
+		if !ok {
+			break
+		}
+		p.workers.Go(func() { p.work(l, run) })
+	}
+}
+
+// take picks the next run that has a place. Lines take turns.
+func (p *pool) take() (*line, wire.Run, bool) {
+	if p.waiting == 0 {
+		return nil, wire.Run{}, false
+	}
+	for i := range p.lines {
+		at := (p.turn + i) % len(p.lines)
+		l := p.lines[at]
+		if len(l.queue) == 0 || l.active >= l.limit {
+			continue
+		}
+		run := l.queue[0]
+		l.queue[0] = wire.Run{}
+		l.queue = l.queue[1:]
+		p.waiting--
+		p.bytes -= len(run.Payload)
+		p.active++
+		l.active++
+		p.turn = at + 1
+		return l, run, true
+	}
+	return nil, wire.Run{}, false
+}
+
+// work executes runs for as long as there are any.
+func (p *pool) work(l *line, run wire.Run) {
+	for ok := true; ok; {
+		l, run, ok = p.one(l, run)
+	}
+}
+
+// one executes a run and picks the next. A handler that ends its goroutine
+// takes this worker with it; another one then goes on.
+func (p *pool) one(l *line, run wire.Run) (next *line, nextRun wire.Run, ok bool) {
+	returned := false
+	key := &run
+	p.mu.Lock()
+	p.running[key] = struct{}{}
+	p.mu.Unlock()
+	start := time.Now()
+	defer func() {
+		next, nextRun, ok = p.finish(l, key, time.Since(start))
+		if !returned && ok {
+			l, run := next, nextRun
+			p.workers.Go(func() { p.work(l, run) })
+		}
+	}()
+	p.exec(l.task, run)
+	returned = true
+	return
+}
+
+// finish frees a run's place, and gives it to the next run.
+func (p *pool) finish(l *line, run *wire.Run, took time.Duration) (*line, wire.Run, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.running, run)
+	p.active--
+	l.active--
+	l.mean, p.mean = blend(l.mean, took), blend(p.mean, took)
+	// Not for each single place: a claim is worth its round trip.
+	ahead := p.ahead(p.limit, p.mean)
+	if p.full && p.limit-p.active-p.waiting+ahead >= max(1, min(ahead, p.limit)/2) {
+		p.full = false
+		p.freed()
+	}
+	return p.take()
+}
+
+// blend is an average in which each value weighs an eighth when it comes.
+func blend(mean, took time.Duration) time.Duration {
+	took = max(took, 1)
+	if mean == 0 {
+		return took
+	}
+	return mean + (took-mean)/8
+}
+
+// close ends the intake and returns the runs that have not been started.
+func (p *pool) close() []wire.Run {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	var runs []wire.Run
+	for _, l := range p.lines {
+		runs = append(runs, l.queue...)
+		l.queue = nil
+	}
+	p.waiting, p.bytes = 0, 0
+	return runs
+}
+
+// left are the runs whose handlers have not returned.
+func (p *pool) left() []wire.Run {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	runs := make([]wire.Run, 0, len(p.running))
+	for run := range p.running {
+		runs = append(runs, *run)
+	}
+	slices.SortFunc(runs, func(a, b wire.Run) int { return a.Due.Compare(b.Due) })
+	return runs
+}
