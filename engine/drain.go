@@ -35,7 +35,7 @@ func (e *Engine) drain() {
 	if within(idle, max(e.cfg.ShutdownGrace, 0)) {
 		return
 	}
-	e.endShutdown()
+	e.node.stop()
 	if within(idle, lastWords) {
 		return
 	}

@@ -118,9 +118,6 @@ type Engine struct {
 	troubles troubles
 	offset   atomic.Int64 // Redis's clock minus this machine's, in ns
 	ready    readiness
-
-	shutdown    context.Context // ends when handlers have had their grace
-	endShutdown context.CancelFunc
 }
 
 // New makes an engine for the tasks of a registry, which must not change any
@@ -139,7 +136,6 @@ func New(rdb redis.UniversalClient, reg *registry.Registry, cfg Config) (*Engine
 		inbox: newInbox(), look: newHint(), swept: newSweepRequests(),
 	}
 	e.node = newNode()
-	e.shutdown, e.endShutdown = context.WithCancel(context.Background())
 	e.live.tell = e.tellDegraded
 	e.troubles.log = cfg.Logger
 	e.out = newSettler(e)
@@ -178,7 +174,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
-	defer e.endShutdown()
+	defer e.node.stop()
 	var beating, settling, taking sync.WaitGroup
 	alive, stopBeating := context.WithCancel(work)
 	defer stopBeating()

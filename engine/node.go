@@ -16,7 +16,7 @@ import (
 type node struct {
 	mu     sync.Mutex
 	name   string
-	lost   context.Context // ends when the lease of this name is lost
+	lost   context.Context // ends when the lease of this name is lost; all handlers' context
 	end    context.CancelCauseFunc
 	beaten bool // this name has had a heartbeat
 	until  time.Time
@@ -39,6 +39,13 @@ func (n *node) current() (string, context.Context) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.name, n.lost
+}
+
+// stop ends the handlers' context at the end of a drain.
+func (n *node) stop() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.end(ErrShutdown)
 }
 
 // renewed notes a heartbeat that was sent at a time and answered. It reports

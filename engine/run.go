@@ -56,7 +56,7 @@ func (e *Engine) run(task registry.Task, run wire.Run) {
 		e.out.add(out)
 		return
 	}
-	ctx, cancel := e.handlerContext(lease, task.Options.Timeout)
+	ctx, cancel := handlerContext(lease, task.Options.Timeout)
 	defer cancel()
 	start := time.Now()
 	defer func() {
@@ -87,23 +87,12 @@ func spent(task registry.Task, run wire.Run) error {
 	return nil
 }
 
-// handlerContext ends at the task's timeout, with the lease, or at the end of
-// the shutdown's grace.
-func (e *Engine) handlerContext(lease context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(lease)
-	stop := context.AfterFunc(e.shutdown, func() { cancel(ErrShutdown) })
-	end := func() {
-		stop()
-		cancel(nil)
-	}
+// handlerContext ends at the task's timeout, or with the lease.
+func handlerContext(lease context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if timeout == 0 {
-		return ctx, end
+		return context.WithCancel(lease)
 	}
-	ctx, cancelTimeout := context.WithTimeoutCause(ctx, timeout, ErrTimeout)
-	return ctx, func() {
-		cancelTimeout()
-		end()
-	}
+	return context.WithTimeoutCause(lease, timeout, ErrTimeout)
 }
 
 func (e *Engine) call(ctx context.Context, task registry.Task, job registry.Job) (err error) {

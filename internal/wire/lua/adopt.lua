@@ -10,39 +10,29 @@
 --         indexed, were so already, have a fuse without TTL, have a class key
 --         that makes no job (empty, another type, no task name, payload over the
 --         limit); and one of these
--- Cost  MGET of the class keys; 3 commands more for each that exists.
+-- Cost  MGET of the class keys, ZMSCORE of those that exist; 2 commands more
+--       for each that is in no index.
 --       Replaying it changes nothing.
 
 local by_event, grace, limit, channel = ARGV[1] == 'event', tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local CHUNK = 32
 local reply = { 0, 0, 0, 0, '', '' }
 local INDEXED, KNOWN, IMMORTAL, REFUSED, EXAMPLE, WHY = 1, 2, 3, 4, 5, 6
-local batches = {}
 
 local function refuse(id, why)
   reply[REFUSED] = reply[REFUSED] + 1
   reply[EXAMPLE], reply[WHY] = id, why
 end
 
-local function adopt(id, value)
+-- ids by task, of class keys that make a job
+local found = {}
+local function sort(id, value)
   local task = task_of(value)
   if not task then return refuse(id, 'its value begins with no task name') end
   if #value - #task - 1 > limit then return refuse(id, 'its payload is over the limit') end
-  if redis.call('ZSCORE', due_key(task), id) then
-    reply[KNOWN] = reply[KNOWN] + 1
-    return
-  end
-  local due = fuse_due(id)
-  if due == math.huge then
-    reply[IMMORTAL] = reply[IMMORTAL] + 1
-    return
-  end
-  if not due then due = by_event and now + 0.25 or now + grace + 0.5 end
-  local batch = batches[task] or {}
-  batches[task] = batch
-  batch[#batch + 1] = score(due)
-  batch[#batch + 1] = id
-  reply[INDEXED] = reply[INDEXED] + 1
+  local ids = found[task] or {}
+  found[task] = ids
+  ids[#ids + 1] = id
 end
 
 for from = 5, #ARGV, CHUNK do
@@ -51,11 +41,34 @@ for from = 5, #ARGV, CHUNK do
   for i, value in ipairs(redis.call('MGET', unpack(classes))) do
     local id = ARGV[from + i - 1]
     if value then
-      adopt(id, value)
+      sort(id, value)
     elseif not by_event and redis.call('TYPE', classes[i]).ok ~= 'none' then
       refuse(id, 'it is no string')
     end
   end
 end
-for task, batch in pairs(batches) do index(task, batch, channel) end
+
+local function adopt(id, batch)
+  local due = fuse_due(id)
+  if due == math.huge then
+    reply[IMMORTAL] = reply[IMMORTAL] + 1
+    return
+  end
+  if not due then due = by_event and now + 0.25 or now + grace + 0.5 end
+  batch[#batch + 1] = score(due)
+  batch[#batch + 1] = id
+  reply[INDEXED] = reply[INDEXED] + 1
+end
+
+for task, ids in pairs(found) do
+  local batch = {}
+  for i, known in ipairs(redis.call('ZMSCORE', due_key(task), unpack(ids))) do
+    if known then
+      reply[KNOWN] = reply[KNOWN] + 1
+    else
+      adopt(ids[i], batch)
+    end
+  end
+  if #batch > 0 then index(task, batch, channel) end
+end
 return reply

@@ -1,0 +1,223 @@
+package engine_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/keyfuse-io/keyfuse/client"
+	"github.com/keyfuse-io/keyfuse/engine"
+	"github.com/keyfuse-io/keyfuse/internal/embedded"
+	"github.com/keyfuse-io/keyfuse/internal/redistest"
+	"github.com/keyfuse-io/keyfuse/registry"
+)
+
+// world is a Redis and what a test does with it: in a bubble, where minutes pass
+// in no time, or a real one, where the same must hold in milliseconds.
+type world struct {
+	*testing.T
+	open  func() *redis.Client
+	dial  func(ctx context.Context, network, addr string) (net.Conn, error)
+	rdb   *redis.Client
+	jobs  *client.Client
+	span  time.Duration // a while, but shorter than from one sweep to the next
+	lease time.Duration
+	real  *redistest.Server // nil in a bubble
+}
+
+func inBubble(t *testing.T, test func(w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		server, err := embedded.Start(embedded.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = server.Close() })
+		w := &world{T: t, span: 20 * time.Second, lease: 15 * time.Second, dial: server.Dial}
+		w.begin("192.0.2.1:6379", test)
+	})
+}
+
+func onRedis(t *testing.T, test func(w *world)) {
+	server := redistest.Start(t)
+	w := &world{T: t, span: 100 * time.Millisecond, lease: time.Second, real: server}
+	w.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, addr)
+	}
+	w.begin(server.Addr(), test)
+}
+
+func (w *world) begin(addr string, test func(w *world)) {
+	w.open = func() *redis.Client { return w.clientVia(addr, w.dial) }
+	w.rdb = w.open()
+	var err error
+	if w.jobs, err = client.New(w.rdb, client.Config{}); err != nil {
+		w.Fatal(err)
+	}
+	test(w)
+}
+
+type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+func (w *world) clientVia(addr string, dial dialer) *redis.Client {
+	rdb := redis.NewClient(&redis.Options{
+		Addr: addr, Dialer: dial, ContextTimeoutEnabled: true,
+		DialerRetries:            1, // a dial that waits to be made again outlives its client, and its bubble
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
+	w.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// node is an engine that runs.
+type node struct {
+	w        *world
+	firings  chan engine.Firing
+	sweeps   chan engine.Sweep
+	degraded chan string
+	stop     func() // drains and waits; may be called twice
+}
+
+// start runs an engine and waits until it is ready.
+func (w *world) start(reg *registry.Registry, cfg engine.Config) *node {
+	w.Helper()
+	return w.startOn(w.open(), reg, cfg)
+}
+
+func (w *world) startOn(rdb *redis.Client, reg *registry.Registry, cfg engine.Config) *node {
+	w.Helper()
+	n := &node{w: w, firings: make(chan engine.Firing, 100_000), sweeps: make(chan engine.Sweep, 1000), degraded: make(chan string, 1000)}
+	ready := make(chan struct{})
+	cfg.Observer = engine.Observer{
+		Ready:    func() { close(ready) },
+		Settled:  func(f engine.Firing) { n.firings <- f },
+		Swept:    func(s engine.Sweep) { n.sweeps <- s },
+		Degraded: func(why string) { n.degraded <- why },
+	}
+	if cfg.Lease == 0 {
+		cfg.Lease = w.lease
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.NewTextHandler(logWriter{w}, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	e, err := engine.New(rdb, reg, cfg)
+	if err != nil {
+		w.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	var failed error
+	running.Go(func() { failed = e.Run(ctx) })
+	n.stop = func() {
+		w.Helper()
+		cancel()
+		running.Wait()
+		if failed != nil {
+			w.Errorf("Run: %v", failed)
+		}
+	}
+	w.Cleanup(n.stop)
+	await(w, ready, "the engine to be ready")
+	return n
+}
+
+// logWriter shows a node's log with the test's.
+type logWriter struct{ w *world }
+
+func (l logWriter) Write(p []byte) (int, error) {
+	return io.Discard.Write(p)
+}
+
+// patience is how long a test waits for an event that must come. In a bubble it
+// passes only when nothing else can happen.
+const patience = 24 * 365 * time.Hour
+
+func (w *world) patience() time.Duration {
+	if w.real == nil {
+		return patience
+	}
+	return 20 * time.Second
+}
+
+// await waits for an event, and fails the test if it never comes.
+func await[T any](w *world, events <-chan T, what string) T {
+	w.Helper()
+	timer := time.NewTimer(w.patience())
+	defer timer.Stop()
+	select {
+	case event := <-events:
+		return event
+	case <-timer.C:
+		w.Fatalf("waited in vain for %s", what)
+		panic("unreachable")
+	}
+}
+
+// fired waits for the next firing.
+func (n *node) fired() engine.Firing {
+	n.w.Helper()
+	return await(n.w, n.firings, "a firing")
+}
+
+// firedNothing checks that nothing else has fired by the time that a job which
+// is scheduled now, so long from now, does. The node must serve task "marker".
+func (n *node) firedNothing(in time.Duration) {
+	n.w.Helper()
+	n.w.schedule(client.Spec{Task: "marker", In: in})
+	if f := n.fired(); f.Job.Task != "marker" {
+		n.w.Errorf("fired %+v, want nothing", f)
+	}
+}
+
+func (w *world) schedule(spec client.Spec) client.Scheduled {
+	w.Helper()
+	s, err := w.jobs.Schedule(w.Context(), spec)
+	if err != nil {
+		w.Fatalf("schedule %+v: %v", spec, err)
+	}
+	return s
+}
+
+// set sets a key as any client would.
+func (w *world) set(key, value string, ttl time.Duration) {
+	w.Helper()
+	if err := w.rdb.Set(w.Context(), key, value, ttl).Err(); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// tasks makes a registry of a handler a name, with a task "marker" that does
+// nothing.
+func tasks(handlers map[string]registry.Func) *registry.Registry {
+	reg := registry.New()
+	for name, h := range handlers {
+		reg.Register(name, h, registry.Options{})
+	}
+	if _, ok := reg.Lookup("marker"); !ok {
+		reg.Register("marker", nop, registry.Options{})
+	}
+	return reg
+}
+
+var nop = registry.Func(func(context.Context, registry.Job) error { return nil })
+
+// states are what is held of an id, in the form state:attempt.
+func (w *world) states(id string) []client.State {
+	w.Helper()
+	jobs, err := w.jobs.Get(w.Context(), id)
+	if err != nil {
+		return nil
+	}
+	var states []client.State
+	for _, job := range jobs {
+		states = append(states, job.State)
+	}
+	return states
+}

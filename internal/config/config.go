@@ -1,0 +1,150 @@
+// Package config turns config.yaml into typed structs.
+//
+// It promises that everything wrong with a file is reported at once, each
+// thing with its line, where it stands and what to do about it; that a file
+// with anything wrong yields no Config at all; and that a file which says
+// nothing means the defaults. The only thing reported alone is text that is not
+// YAML, because nothing behind it can be read.
+//
+// ${NAME} in a value is replaced by that environment variable after the YAML
+// has been parsed, so that a variable can never add keys. An unset one is an
+// error; in ${NAME:-default} an unset or empty one gives the default; $${ is a
+// plain ${. What came from the environment is a secret, and so are URLs,
+// payloads and headers: no error repeats them.
+//
+// The file is plain YAML, one document of at most 1 MiB: aliases and tags are
+// refused, because nothing here needs them and both can hide what a file says.
+//
+// ParseDuration, FormatDuration and ParseTime are how the whole program reads
+// and writes time for people.
+package config
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/keyfuse-io/keyfuse/registry"
+)
+
+// Embedded is the redis.url that asks for the built-in Redis.
+const Embedded = "embedded"
+
+// Config is what a config file says, checked and complete.
+type Config struct {
+	Redis    Redis
+	Engine   Engine
+	Tasks    []Task    // in the file's order; their names differ
+	Triggers []Trigger // in the file's order; their ids differ
+}
+
+// Redis says where jobs are kept and which keys are jobs.
+type Redis struct {
+	// URL is Embedded or begins with redis://, rediss:// or unix://. It may
+	// hold a password: never log it.
+	URL string
+	// IDPrefix is how a key must begin to be a job; empty means any key.
+	IDPrefix string
+	// Notifications says what to do about Redis's notification flags.
+	Notifications Notifications
+}
+
+// Notifications is what the daemon does about Redis's notification flags.
+type Notifications string
+
+// The ways to treat the flags.
+const (
+	NotificationsAuto    Notifications = "auto"    // set them if allowed, else warn
+	NotificationsRequire Notifications = "require" // refuse to start without them
+	NotificationsOff     Notifications = "off"     // do without: the due index alone
+)
+
+// Engine are the daemon's limits. None of them is ever negative.
+type Engine struct {
+	// Concurrency is how many runs this node has at a time, at least 1.
+	Concurrency int
+	// Lease is how long a run stays with a node that has gone silent, at
+	// least a second.
+	Lease time.Duration
+	// ShutdownGrace is how long running handlers get at the end. Zero gives
+	// them back at once.
+	ShutdownGrace time.Duration
+	// MaxPayload bounds a job's payload, in bytes, at least 1.
+	MaxPayload int64
+}
+
+// Task is one task of the file.
+type Task struct {
+	Name    string
+	Kind    Kind
+	Options registry.Options // with the file's defaults merged in
+	Line    int              // where it stands, for what only its Kind's maker finds wrong
+}
+
+// Kind is what a task does: one of the structs below, to switch on.
+type Kind interface{ kind() }
+
+// HTTPTask sends a request.
+type HTTPTask struct {
+	URL     string // http or https, with a host; it may hold a password
+	Method  string // POST if the file doesn't say
+	Secret  string // signs the request; empty means unsigned
+	Headers map[string]string
+}
+
+// ExecTask runs a program, never through a shell.
+type ExecTask struct {
+	Command []string          // the program and its arguments; at least the program
+	Dir     string            // empty means the daemon's own
+	Env     map[string]string // added to the daemon's own
+}
+
+// StreamTask appends to a Redis stream.
+type StreamTask struct {
+	Key    string
+	MaxLen int64 // about how many entries are kept; zero means all
+}
+
+// ListTask pushes onto a Redis list.
+type ListTask struct {
+	Key string
+}
+
+// PublishTask publishes to a Redis channel.
+type PublishTask struct {
+	Channel string
+}
+
+// LogTask writes a line to the daemon's log.
+type LogTask struct {
+	Level slog.Level
+}
+
+func (HTTPTask) kind()    {}
+func (ExecTask) kind()    {}
+func (StreamTask) kind()  {}
+func (ListTask) kind()    {}
+func (PublishTask) kind() {}
+func (LogTask) kind()     {}
+
+// Trigger is a job that the daemon schedules when it starts.
+type Trigger struct {
+	ID   string
+	Task string // one of the config's tasks
+	// At is when it is due. Zero means In after the start instead.
+	At      time.Time
+	In      time.Duration // zero means at once
+	Payload []byte
+}
+
+// Default returns what an empty file means.
+func Default() Config {
+	return Config{
+		Redis: Redis{URL: Embedded, Notifications: NotificationsAuto},
+		Engine: Engine{
+			Concurrency:   64,
+			Lease:         15 * time.Second,
+			ShutdownGrace: 25 * time.Second,
+			MaxPayload:    mebibyte,
+		},
+	}
+}

@@ -1,0 +1,93 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/keyfuse-io/keyfuse/registry"
+)
+
+func TestABombOfAliasesIsRefused(t *testing.T) {
+	var file strings.Builder
+	file.WriteString("tasks:\n  a0: &a0 {exec: {command: [x]}}\n")
+	for i := range 30 {
+		fmt.Fprintf(&file, "  a%d: &a%d {exec: {command: [%s]}}\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i), 10), ", "))
+	}
+	file.WriteString("  loop: &loop {exec: {command: [*loop]}}\n  whole: *a30\n")
+	_, err := Parse("f", []byte(file.String()), noEnv)
+	list, ok := errors.AsType[Errors](err)
+	if !ok || len(list) != 302 || list[301].Line != 34 {
+		t.Errorf("got %d errors, want one an alias: %.500v", len(list), err)
+	}
+}
+
+func TestTheLineOfASyntaxErrorIsFoundInALongFile(t *testing.T) {
+	good := strings.Repeat("# a line\n", 700)
+	_, err := Parse("f", []byte(good+"redis:\n  url: x\n id_prefix: y\n"+good), noEnv)
+	list, _ := errors.AsType[Errors](err)
+	if len(list) != 1 || list[0].Line != 703 {
+		t.Errorf("got %v, want line 703", err)
+	}
+}
+
+func TestTheLineOfAQuoteThatIsClosedNowhereInALongFileIsFound(t *testing.T) {
+	long := strings.Repeat("# a line\n", 2000)
+	_, err := Parse("f", []byte(long+"redis: \"x\n"+long), noEnv)
+	list, _ := errors.AsType[Errors](err)
+	if len(list) != 1 || list[0].Line != 2001 {
+		t.Errorf("got %v, want line 2001", err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, bad := range badFiles() {
+		f.Add([]byte(bad.file))
+	}
+	f.Add([]byte(shipped(f)))
+	f.Add([]byte("redis: {url: \"${A}\", id_prefix: '${B:-x}'}\ntasks: {a: {http: {url: \"http://${C}\"}}}\n"))
+	const secret = "k7Zq-secret\n0s"
+	f.Fuzz(func(t *testing.T, data []byte) {
+		cfg, err := Parse("f", data, func(name string) (string, bool) { return secret, name != "UNSET" })
+		if err == nil {
+			checkUsable(t, cfg)
+			return
+		}
+		list, ok := errors.AsType[Errors](err)
+		if !ok || len(list) == 0 || strings.Count(err.Error(), "\n") != len(list)-1 {
+			t.Fatalf("not one line an error: %q", err)
+		}
+		if strings.Contains(err.Error(), "k7Zq") && !strings.Contains(string(data), "k7Zq") {
+			t.Errorf("a secret is shown: %q", err)
+		}
+		for i, e := range list {
+			if e.Line < 1 && len(data) <= maxFile || i > 0 && e.Line < list[i-1].Line {
+				t.Errorf("line %d behind %d others: %v", e.Line, i, err)
+			}
+		}
+	})
+}
+
+// checkUsable fails unless everything in cfg may be taken as it is: the
+// registry panics at options it can't accept.
+func checkUsable(t *testing.T, cfg Config) {
+	t.Helper()
+	reg := registry.New()
+	for _, task := range cfg.Tasks {
+		if task.Kind == nil {
+			t.Errorf("task %q has no kind", task.Name)
+		}
+		reg.Register(task.Name, registry.Func(nil), task.Options)
+	}
+	ids := map[string]bool{}
+	for _, trigger := range cfg.Triggers {
+		if _, ok := reg.Lookup(trigger.Task); !ok || ids[trigger.ID] || trigger.ID == "" || trigger.In < 0 {
+			t.Errorf("trigger %+v", trigger)
+		}
+		ids[trigger.ID] = true
+	}
+	if e := cfg.Engine; e.Concurrency < 1 || e.Lease <= 0 || e.ShutdownGrace < 0 || e.MaxPayload < 1 {
+		t.Errorf("engine %+v", e)
+	}
+}

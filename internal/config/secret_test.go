@@ -1,0 +1,69 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestWhatComesFromTheEnvironmentIsNeverShown(t *testing.T) {
+	const secret = "hunter2"
+	file := `redis: {url: "redis://u:${S} @h", id_prefix: "class:${S}", notifications: "${S}"}
+engine: {concurrency: "${S}", lease: "${S}", max_payload: "${S}"}
+defaults: {timeout: "1${S}", retries: {jitter: "${S}"}}
+tasks:
+  a:
+    http: {url: "${S}", method: "${S}", headers: {X: "${S}\n"}}
+  b: {log: {level: "${S}"}}
+triggers:
+  - {id: "class:${S}", task: "${S}", at: "${S}", timezone: "${S}"}
+`
+	want := []string{
+		"1: redis.url: is not a URL: in its user name and password, write special characters as %XX",
+		"1: redis.id_prefix: begins with class: or keyfuse:, which are Keyfuse's own: choose another",
+		"1: redis.notifications: the value from the environment is not one of auto, require, off",
+		"2: engine.concurrency: the value from the environment is not a whole number from 1 to 100000",
+		"2: engine.lease: the value from the environment is not a duration of 1s or more, like 90s or 30m",
+		"2: engine.max_payload: the value from the environment is not a size from 1 to 512MiB, like 64KiB",
+		"3: defaults.timeout: the value from the environment is not a duration of 0s or more, like 90s or 30m",
+		"3: defaults.retries.jitter: the value from the environment is not a number from 0 to 1",
+		"6: tasks.a.http.url: is not a URL that begins with http:// or https://",
+		"6: tasks.a.http.method: the value from the environment is not one of POST, PUT, PATCH, DELETE, GET",
+		"6: tasks.a.http.headers.X: holds a line break or zero byte, which no header can carry: remove it",
+		"7: tasks.b.log.level: the value from the environment is not one of debug, info, warn, error",
+		"9: triggers[0].id: begins with class: or keyfuse:, which are Keyfuse's own: choose another",
+		"9: triggers[0].task: the value from the environment is not defined under tasks: define it there",
+		"9: triggers[0].timezone: the value from the environment is not a time zone like Europe/Berlin",
+		"9: triggers[0].at: the value from the environment is not a time like 2026-12-01T09:00:00Z",
+	}
+	_, err := Parse("f", []byte(file), environment(map[string]string{"S": secret}))
+	if want := "f:" + strings.Join(want, "\nf:"); err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+}
+
+func TestAVariableCannotAddKeys(t *testing.T) {
+	env := environment(map[string]string{"S": "x}\nengine: {concurrency: 7}\n#", "P": "${S}"})
+	got, err := Parse("f", []byte("redis: {id_prefix: \"${S}\"}\ntasks: {a: {list: {key: \"${P}\"}}}\n"), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Redis.IDPrefix != "x}\nengine: {concurrency: 7}\n#" || got.Engine != Default().Engine {
+		t.Errorf("got %+v", got)
+	}
+	if list := got.Tasks[0].Kind.(ListTask); list.Key != "${S}" {
+		t.Errorf("a variable's value was expanded again: %q", list.Key)
+	}
+}
+
+func TestReferencesAreReplacedInText(t *testing.T) {
+	env := environment(map[string]string{"A": "1", "_b2": "2", "EMPTY": ""})
+	for in, want := range map[string]string{
+		"${A}": "1", "a${A}b${_b2}c": "a1b2c", "${A:-x}": "1", "${NONE:-x}": "x", "${EMPTY:-x}": "x", "${NONE:-}": "",
+		"${EMPTY}": "", "$${A}": "${A}", "$$${A}": "$${A}", "$${${A}": "${1", "$A $ {A} $": "$A $ {A} $", "${NONE:-a:-b}": "a:-b",
+	} {
+		got, err := Parse("f", []byte("redis: {id_prefix: \"x"+in+"\"}\n"), env)
+		if err != nil || got.Redis.IDPrefix != "x"+want {
+			t.Errorf("%s: got %q, %v, want %q", in, got.Redis.IDPrefix, err, want)
+		}
+	}
+}
