@@ -257,11 +257,13 @@ func indexAlone(w *world) {
 	if err := w.rdb.ConfigSet(w.Context(), "notify-keyspace-events", "").Err(); err != nil {
 		w.Fatal(err)
 	}
-	w.set("bare", "x", w.span)
+	w.set("bare", "x", 10*w.span)
 	w.set("class:bare", "mail", 0)
 	n := w.start(tasks(map[string]registry.Func{"mail": nop}), engine.Config{Notifications: engine.Off})
-	await(w, n.sweeps, "a sweep")
-	w.schedule(client.Spec{ID: "own", Task: "mail", In: 2 * w.span})
+	if s := await(w, n.sweeps, "a sweep"); s.Indexed != 1 {
+		w.Errorf("swept %+v", s)
+	}
+	w.schedule(client.Spec{ID: "own", Task: "mail", In: 20 * w.span})
 	for _, want := range []string{"bare", "own"} {
 		if f := n.fired(); f.Job.ID != want || f.Source != "index" || f.Late < 0 {
 			w.Errorf("fired %+v, want %s", f, want)
