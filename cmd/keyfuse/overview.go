@@ -1,0 +1,255 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/keyfuse-io/keyfuse/client"
+)
+
+func (a *app) pauseCommand() *cobra.Command {
+	return a.switchCommand("pause", "Keep every node from claiming runs of a task", "paused", "was paused already:", (*client.Client).Pause)
+}
+
+func (a *app) resumeCommand() *cobra.Command {
+	return a.switchCommand("resume", "Undo pause", "resumed", "was not paused:", (*client.Client).Resume)
+}
+
+func (a *app) switchCommand(name, short, done, already string, change func(*client.Client, context.Context, string) (bool, error)) *cobra.Command {
+	return &cobra.Command{
+		Use: name + " TASK", Short: short, Args: exactly(1, "the name of one task"),
+		RunE: a.do(a.with(func(ctx context.Context, s *session, args []string) error {
+			known, knownErr := s.known(ctx)
+			changed, err := change(s.Client, ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if s.json {
+				return a.printJSON(map[string]any{"task": args[0], "paused": name == "pause", "changed": changed})
+			}
+			if !changed {
+				done = already
+			}
+			if err := a.printf("%s %s\n", done, args[0]); err != nil {
+				return err
+			}
+			if name == "pause" && knownErr == nil {
+				a.warnUnknown(known, args[0])
+			}
+			return nil
+		})),
+	}
+}
+
+// taskJSON is a task in JSON.
+type taskJSON struct {
+	Task     string   `json:"task"`
+	Pending  int64    `json:"pending"`
+	Running  int64    `json:"running"`
+	Retrying int64    `json:"retrying"`
+	Dead     int64    `json:"dead"`
+	Paused   bool     `json:"paused"`
+	Nodes    []string `json:"nodes"` // that serve it
+}
+
+// nodeJSON is a node in JSON.
+type nodeJSON struct {
+	Name     string   `json:"name"`
+	Alive    bool     `json:"alive"` // its lease has not run out
+	Until    string   `json:"until"` // the end of its lease
+	Host     string   `json:"host,omitempty"`
+	PID      int      `json:"pid,omitempty"`
+	Version  string   `json:"version,omitempty"`
+	Started  string   `json:"started,omitempty"`
+	Tasks    []string `json:"tasks"`
+	Degraded string   `json:"degraded,omitempty"` // why it does not hear events
+}
+
+// redisJSON is what stats tells of Redis.
+type redisJSON struct {
+	Version    string `json:"version,omitempty"`
+	UsedMemory int64  `json:"used_memory,omitempty"` // bytes
+	MaxMemory  int64  `json:"maxmemory,omitempty"`   // bytes; left out for no limit
+	Clients    int64  `json:"clients,omitempty"`
+	Uptime     int64  `json:"uptime,omitempty"` // seconds
+	Keys       int64  `json:"keys"`
+}
+
+type overview struct {
+	Tasks []taskJSON `json:"tasks"`
+	Nodes []nodeJSON `json:"nodes"`
+	Redis redisJSON  `json:"redis"`
+}
+
+func (s *session) overview(ctx context.Context) (overview, error) {
+	stats, err := s.Stats(ctx)
+	if err != nil {
+		return overview{}, err
+	}
+	now, err := s.rdb.Time(ctx).Result()
+	if err != nil {
+		return overview{}, err
+	}
+	o := overview{Tasks: []taskJSON{}, Nodes: []nodeJSON{}}
+	for _, n := range stats.Nodes {
+		o.Nodes = append(o.Nodes, nodeJSON{
+			Name: n.Name, Alive: n.Until.After(now), Until: stamp(n.Until), Host: n.Host, PID: n.PID,
+			Version: n.Version, Started: stamp(n.Started), Tasks: append([]string{}, n.Tasks...), Degraded: n.Degraded,
+		})
+	}
+	for _, t := range stats.Tasks {
+		o.Tasks = append(o.Tasks, taskJSON{t.Task, t.Pending, t.Running, t.Retrying, t.Dead, t.Paused, []string{}})
+	}
+	o.serve()
+	return o, nil
+}
+
+// serve notes who serves which task, and adds tasks that no job has used yet.
+func (o *overview) serve() {
+	for _, n := range o.Nodes {
+		for _, task := range n.Tasks {
+			at, found := slices.BinarySearchFunc(o.Tasks, task, func(t taskJSON, name string) int { return strings.Compare(t.Task, name) })
+			if !found {
+				o.Tasks = slices.Insert(o.Tasks, at, taskJSON{Task: task, Nodes: []string{}})
+			}
+			if n.Alive {
+				o.Tasks[at].Nodes = append(o.Tasks[at].Nodes, n.Name)
+			}
+		}
+	}
+}
+
+// askRedis fills in what Redis tells of itself; a managed service may tell less.
+func (o *overview) askRedis(ctx context.Context, s *session) {
+	info := map[string]string{}
+	text, err := s.rdb.Info(ctx).Result()
+	if err == nil {
+		for line := range strings.Lines(text) {
+			if key, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+				info[key] = value
+			}
+		}
+	}
+	number := func(key string) int64 {
+		n, _ := strconv.ParseInt(info[key], 10, 64) // not told: zero
+		return n
+	}
+	keys, _ := s.rdb.DBSize(ctx).Result()
+	o.Redis = redisJSON{
+		Version: info["redis_version"], UsedMemory: number("used_memory"), MaxMemory: number("maxmemory"),
+		Clients: number("connected_clients"), Uptime: number("uptime_in_seconds"), Keys: keys,
+	}
+}
+
+func (a *app) tasksCommand() *cobra.Command {
+	return a.overviewCommand("tasks", "List the tasks that jobs use or nodes serve", func(_ context.Context, s *session, o *overview) error {
+		if s.json {
+			return a.printJSON(o.Tasks)
+		}
+		return a.printTasks(o.Tasks)
+	})
+}
+
+func (a *app) nodesCommand() *cobra.Command {
+	return a.overviewCommand("nodes", "List the daemons", func(_ context.Context, s *session, o *overview) error {
+		if s.json {
+			return a.printJSON(o.Nodes)
+		}
+		return a.printNodes(o.Nodes)
+	})
+}
+
+func (a *app) statsCommand() *cobra.Command {
+	return a.overviewCommand("stats", "Count jobs, and show tasks, nodes and Redis", func(ctx context.Context, s *session, o *overview) error {
+		o.askRedis(ctx, s)
+		if s.json {
+			return a.printJSON(o)
+		}
+		if err := a.printTasks(o.Tasks); err != nil {
+			return err
+		}
+		if err := a.printf("\n"); err != nil {
+			return err
+		}
+		if err := a.printNodes(o.Nodes); err != nil {
+			return err
+		}
+		r := o.Redis
+		return a.printf("\nRedis %s: %d keys, %s used, %d clients\n", printable(r.Version), r.Keys, bytesText(r.UsedMemory), r.Clients)
+	})
+}
+
+func (a *app) overviewCommand(name, short string, show func(context.Context, *session, *overview) error) *cobra.Command {
+	return &cobra.Command{
+		Use: name, Short: short, Args: none,
+		RunE: a.do(a.with(func(ctx context.Context, s *session, _ []string) error {
+			o, err := s.overview(ctx)
+			if err != nil {
+				return err
+			}
+			return show(ctx, s, &o)
+		})),
+	}
+}
+
+func (a *app) printTasks(tasks []taskJSON) error {
+	if len(tasks) == 0 {
+		return a.printf("no tasks: no job was scheduled yet, and no daemon runs\n")
+	}
+	t := newTable(a.stdout, "TASK", "PENDING", "RUNNING", "RETRYING", "DEAD", "SERVED BY", "")
+	for _, task := range tasks {
+		served, note := count(len(task.Nodes), "node"), ""
+		if len(task.Nodes) == 0 {
+			served = "nobody"
+		}
+		if task.Paused {
+			note = "paused"
+		}
+		n := func(v int64) string { return strconv.FormatInt(v, 10) }
+		t.row(printable(task.Task), n(task.Pending), n(task.Running), n(task.Retrying), n(task.Dead), served, note)
+	}
+	return t.end()
+}
+
+func (a *app) printNodes(nodes []nodeJSON) error {
+	if len(nodes) == 0 {
+		return a.printf("no nodes: start one with `%s serve`\n", a.self)
+	}
+	t := newTable(a.stdout, "NODE", "HOST", "PID", "VERSION", "STARTED", "STATE", "TASKS")
+	now := time.Now()
+	for _, n := range nodes {
+		state := "alive"
+		switch {
+		case !n.Alive:
+			state = "gone since " + n.Until
+		case n.Degraded != "":
+			state = "degraded: " + clip(n.Degraded, 60)
+		}
+		started, _ := time.Parse(time.RFC3339, n.Started) // not told: the zero time
+		since := ""
+		if !started.IsZero() {
+			since = distance(started, now)
+		}
+		t.row(printable(n.Name), printable(n.Host), strconv.Itoa(n.PID), printable(n.Version), since, state, clip(strings.Join(n.Tasks, " "), 60))
+	}
+	return t.end()
+}
+
+func bytesText(n int64) string {
+	const unit = 1024
+	if n < unit {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	value, suffix := float64(n), ""
+	for _, suffix = range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if value /= unit; value < unit {
+			break
+		}
+	}
+	return strconv.FormatFloat(value, 'f', 1, 64) + " " + suffix
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/keyfuse-io/keyfuse/client"
+)
+
+type listFlags struct {
+	state, task, prefix, cursor string
+	limit                       int
+}
+
+func (a *app) listCommand() *cobra.Command {
+	var f listFlags
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List jobs, earliest first within each task",
+		Long: `List jobs, earliest first within each task.
+
+With -o json, one job a line; if --limit cut the list off, a last line
+{"next_cursor": "…"} says where to go on with --cursor.`,
+		Args: none,
+	}
+	cmd.Flags().StringVar(&f.state, "state", "pending", "pending, running, retrying or dead")
+	cmd.Flags().StringVar(&f.task, "task", "", "of one task only")
+	cmd.Flags().StringVar(&f.prefix, "prefix", "", "ids that begin so only")
+	cmd.Flags().IntVar(&f.limit, "limit", 100, "at most so many; 0 for all")
+	cmd.Flags().StringVar(&f.cursor, "cursor", "", "go on where a list before was cut off")
+	cmd.RunE = a.do(func(ctx context.Context, args []string) error {
+		if !slices.Contains([]client.State{client.Pending, client.Running, client.Retrying, client.Dead}, client.State(f.state)) {
+			return usagef("--state %q is unknown: want pending, running, retrying or dead", f.state)
+		}
+		if f.limit < 0 {
+			return usagef("--limit %d is negative: want a number of jobs, or 0 for all", f.limit)
+		}
+		return a.with(func(ctx context.Context, s *session, _ []string) error { return a.list(ctx, s, f) })(ctx, args)
+	})
+	return cmd
+}
+
+func (a *app) list(ctx context.Context, s *session, f listFlags) error {
+	prefix, err := a.id(f.prefix)
+	if err != nil {
+		return err
+	}
+	filter := client.Filter{State: client.State(f.state), Task: f.task, Prefix: prefix}
+	show := a.jobPrinter(s, filter.State)
+	shown := 0
+	for cursor := f.cursor; ; {
+		n := 1000
+		if f.limit > 0 {
+			n = min(n, f.limit-shown)
+		}
+		page, err := s.List(ctx, filter, cursor, n)
+		if err != nil {
+			return err
+		}
+		for _, job := range page.Jobs {
+			if err := show.job(job); err != nil {
+				return err
+			}
+		}
+		shown += len(page.Jobs)
+		if cursor = page.Next; cursor == "" || f.limit > 0 && shown >= f.limit {
+			return show.end(shown, cursor)
+		}
+	}
+}
+
+// jobPrinter prints a list of jobs as it is read.
+type jobPrinter struct {
+	a     *app
+	json  bool
+	state client.State
+	now   time.Time
+	table table
+}
+
+func (a *app) jobPrinter(s *session, state client.State) *jobPrinter {
+	p := &jobPrinter{a: a, json: s.json, state: state, now: time.Now()}
+	return p
+}
+
+func (p *jobPrinter) job(j client.Job) error {
+	if p.json {
+		return p.a.printJSON(jsonOf(j))
+	}
+	if p.table.w == nil {
+		p.table = newTable(p.a.stdout, p.header()...)
+	}
+	p.table.row(p.cells(j)...)
+	return nil
+}
+
+func (p *jobPrinter) header() []string {
+	switch p.state {
+	case client.Running:
+		return []string{"ID", "TASK", "STARTED", "ATTEMPT", "NODE"}
+	case client.Retrying:
+		return []string{"ID", "TASK", "NEXT ATTEMPT", "ATTEMPT", "LAST ERROR"}
+	case client.Dead:
+		return []string{"ID", "TASK", "DIED", "ATTEMPT", "LAST ERROR"}
+	default:
+		return []string{"ID", "TASK", "DUE", "PAYLOAD"}
+	}
+}
+
+func (p *jobPrinter) cells(j client.Job) []string {
+	id, task := clip(j.ID, 60), printable(j.Task)
+	switch p.state {
+	case client.Running:
+		return []string{id, task, when(j.At, p.now), strconv.Itoa(j.Attempt), printable(j.Node)}
+	case client.Retrying, client.Dead:
+		return []string{id, task, when(j.At, p.now), strconv.Itoa(j.Attempt), clip(j.LastError, 60)}
+	default:
+		return []string{id, task, when(j.Due, p.now), clip(string(j.Payload), 40)}
+	}
+}
+
+func (p *jobPrinter) end(shown int, next string) error {
+	switch {
+	case p.json && next != "":
+		return p.a.printJSON(map[string]string{"next_cursor": next})
+	case p.json:
+		return nil
+	case shown == 0:
+		return p.a.printf("no %s jobs\n", p.state)
+	}
+	if err := p.table.end(); err != nil {
+		return err
+	}
+	if next != "" {
+		return p.a.printf("There are more: go on with --cursor %s\n", next)
+	}
+	return nil
+}
+
+func (a *app) showCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show ID",
+		Short: "Show all that is held of a job",
+		Args:  exactly(1, "the id of one job"),
+		RunE: a.do(a.with(func(ctx context.Context, s *session, args []string) error {
+			id, err := a.id(args[0])
+			if err != nil {
+				return err
+			}
+			jobs, err := s.Get(ctx, id)
+			if err != nil {
+				return err
+			}
+			return a.show(s, jobs)
+		})),
+	}
+}
+
+func (a *app) show(s *session, jobs []client.Job) error {
+	if s.json {
+		out := jsonOf(jobs[0])
+		for _, run := range jobs[1:] {
+			out.Runs = append(out.Runs, jsonOf(run))
+		}
+		return a.printJSON(out)
+	}
+	now := time.Now()
+	for i, job := range jobs {
+		if i > 0 {
+			if err := a.printf("\n"); err != nil {
+				return err
+			}
+		}
+		if err := a.printJob(job, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}

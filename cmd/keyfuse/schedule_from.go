@@ -1,0 +1,262 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/keyfuse-io/keyfuse/client"
+)
+
+// line is a job in a file of many.
+type line struct {
+	ID            string  `json:"id"`
+	IDBase64      string  `json:"id_base64"`
+	Task          string  `json:"task"`
+	In            *string `json:"in"`
+	At            *string `json:"at"`
+	Payload       string  `json:"payload"`
+	PayloadBase64 string  `json:"payload_base64"`
+}
+
+// parseLine reads a job from a line of JSON.
+func parseLine(text []byte, zone *time.Location) (client.Spec, error) {
+	var l line
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&l); err != nil {
+		return client.Spec{}, fmt.Errorf("not a job in JSON: %w", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return client.Spec{}, errors.New("something follows the JSON object: write one job a line")
+	}
+	if (l.In == nil) == (l.At == nil) {
+		return client.Spec{}, errors.New(`say when, with one of "in" and "at"`)
+	}
+	spec := client.Spec{Task: l.Task}
+	var err error
+	if l.At != nil {
+		spec.In, spec.At, err = parseWhen("", *l.At, zone)
+	} else {
+		spec.In, spec.At, err = parseWhen(*l.In, "", zone)
+	}
+	if err != nil {
+		return spec, err
+	}
+	var payload string
+	spec.ID, err = either(l.ID, l.IDBase64, "id")
+	if err == nil {
+		payload, err = either(l.Payload, l.PayloadBase64, "payload")
+	}
+	spec.Payload = []byte(payload)
+	return spec, err
+}
+
+func either(text, encoded, name string) (string, error) {
+	switch {
+	case encoded == "":
+		return text, nil
+	case text != "":
+		return "", fmt.Errorf("%s and %s_base64 exclude each other", name, name)
+	}
+	return decodeBase64(encoded, name+"_base64")
+}
+
+// bulk schedules the jobs of a file.
+type bulk struct {
+	a        *app
+	s        *session
+	zone     *time.Location
+	ifExists client.IfExists
+	known    knownTasks
+	strict   bool
+	bar      progress
+
+	maxLine  int
+	at       int             // the line that was read last
+	sent     []int           // lines that were given to the client and not answered yet
+	tasks    map[string]bool // that jobs were scheduled for
+	readErr  error
+	new      int
+	kept     int
+	replaced int
+	failed   int
+}
+
+func (a *app) scheduleFrom(ctx context.Context, s *session, f scheduleFlags) error {
+	zone, err := f.when.zone()
+	if err != nil {
+		return err
+	}
+	in, size := a.stdin, int64(-1)
+	if f.from != "-" {
+		file, err := os.Open(f.from)
+		if err != nil {
+			return failf(exitFailed, "can't read the jobs: %w", err)
+		}
+		defer file.Close() //nolint:errcheck // nothing was written
+		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+			size = info.Size()
+		}
+		in = file
+	}
+	b := &bulk{
+		a: a, s: s, zone: zone, ifExists: client.IfExists(f.ifExists), tasks: map[string]bool{}, strict: f.strict,
+		bar: a.progress(size), maxLine: 6*int(s.cfg.Engine.MaxPayload) + 8192, // JSON may take six bytes for one
+	}
+	var knownErr error
+	if b.known, knownErr = s.known(ctx); knownErr != nil && f.strict {
+		return knownErr
+	}
+	err = b.run(ctx, in)
+	b.bar.end()
+	if knownErr == nil && !f.strict {
+		a.warnUnknown(b.known, slices.Sorted(maps.Keys(b.tasks))...)
+	}
+	if summed := b.summary(); err == nil {
+		return summed
+	}
+	return err
+}
+
+func (b *bulk) run(ctx context.Context, in io.Reader) error {
+	for _, r := range b.s.ScheduleMany(ctx, b.specs(bufio.NewReaderSize(in, 64<<10))) {
+		at := b.sent[0]
+		b.sent = b.sent[1:]
+		p := explainOrNil(r.Err)
+		if p != nil && (p.code == exitRedis || p.code == exitFailed) {
+			p.err = fmt.Errorf("line %d: %w", at, p.err)
+			p.next += fmt.Sprintf("; jobs from line %d on are not scheduled", at)
+			return b.s.explain(p)
+		}
+		if err := b.settle(at, r, p); err != nil {
+			return err
+		}
+	}
+	return b.readErr
+}
+
+func explainOrNil(err error) *problem {
+	if err == nil {
+		return nil
+	}
+	return explain(err)
+}
+
+func (b *bulk) settle(at int, r client.Result, p *problem) error {
+	switch {
+	case p != nil:
+		b.bad(at, p)
+		return nil
+	case r.Kept:
+		b.kept++
+	case r.Replaced:
+		b.replaced++
+	default:
+		b.new++
+	}
+	b.tasks[r.Task] = true
+	if b.s.json {
+		return b.a.printJSON(scheduledJSON(r.Scheduled))
+	}
+	return nil
+}
+
+func (b *bulk) bad(at int, err error) {
+	b.failed++
+	b.bar.clear()
+	b.a.complainf("line %d: %s", at, err)
+}
+
+// specs reads the jobs of the lines that are well; the others it reports.
+func (b *bulk) specs(in *bufio.Reader) iter.Seq[client.Spec] {
+	return func(yield func(client.Spec) bool) {
+		for {
+			text, size, err := readLine(in, b.maxLine)
+			if size > 0 {
+				b.at++
+				b.bar.add(size)
+			}
+			if spec, ok := b.spec(text, size); ok {
+				b.sent = append(b.sent, b.at)
+				if !yield(spec) {
+					return
+				}
+			}
+			if err != nil {
+				if !errors.Is(err, io.EOF) {
+					b.readErr = failf(exitFailed, "can't read on after line %d: %w", b.at, err)
+				}
+				return
+			}
+		}
+	}
+}
+
+func (b *bulk) spec(text []byte, size int) (client.Spec, bool) {
+	if size > b.maxLine {
+		b.bad(b.at, fmt.Errorf("it has %d bytes, more than any job within the payload limit", size))
+		return client.Spec{}, false
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return client.Spec{}, false
+	}
+	spec, err := parseLine(text, b.zone)
+	if err == nil && b.strict && !b.known.has(spec.Task) {
+		err = b.known.unknown(spec.Task)
+	}
+	if err != nil {
+		b.bad(b.at, err)
+		return spec, false
+	}
+	spec.IfExists = b.ifExists
+	return spec, true
+}
+
+func (b *bulk) summary() error {
+	text := fmt.Sprintf("scheduled %s", count(b.new+b.replaced, "job"))
+	if b.replaced > 0 {
+		text += fmt.Sprintf(", %d of them in place of others", b.replaced)
+	}
+	if b.kept > 0 {
+		text += fmt.Sprintf("; %d were there before", b.kept)
+	}
+	if b.failed > 0 {
+		text += fmt.Sprintf("; %s not", count(b.failed, "line"))
+	}
+	if b.s.json {
+		b.a.notef("%s", text)
+	} else if err := b.a.printf("%s\n", text); err != nil {
+		return err
+	}
+	if b.failed > 0 {
+		return &problem{code: exitFailed, err: errReported}
+	}
+	return nil
+}
+
+// readLine reads a line with its end and says how long it was; of one that is
+// longer than limit it keeps nothing.
+func readLine(in *bufio.Reader, limit int) (text []byte, size int, err error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		size += len(part)
+		if size <= limit {
+			text = append(text, part...)
+		} else {
+			text = nil
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return text, size, err
+		}
+	}
+}

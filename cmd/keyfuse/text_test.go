@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+func FuzzTextOnATerminalHasNoControlCharacters(f *testing.F) {
+	for _, s := range []string{"order:42", "\x1b[31m", "a\nb\r", "\xff\xfe", "\u202eabc", "日本", "\u009b31m", ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, shown := range []string{printable(s), oneLine(s), clip(s, 10)} {
+			if !utf8.ValidString(shown) || strings.ContainsFunc(shown, unicode.IsControl) || strings.ContainsRune(shown, '\u202e') {
+				t.Errorf("%q is shown as %q", s, shown)
+			}
+		}
+		if n := utf8.RuneCountInString(clip(s, 10)); n > 11 {
+			t.Errorf("%q is clipped to %d characters", s, n)
+		}
+	})
+}
+
+func FuzzALineOfManyIsAJobOrAnError(f *testing.F) {
+	for _, s := range []string{
+		`{"id":"a","task":"t","in":"1h","payload":"x"}`, `{"task":"t","at":"2030-01-01T00:00:00Z"}`,
+		`{"id_base64":"/wE=","task":"t","in":"1s"}`, `{`, `null`, `[]`, `{"in":"1s","at":""}`, `{"in":"1s"}{}`,
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		spec, err := parseLine([]byte(s), time.UTC)
+		if err != nil {
+			return
+		}
+		if spec.In < 0 || spec.In > 0 && !spec.At.IsZero() {
+			t.Errorf("%q is due in %s and at %s", s, spec.In, spec.At)
+		}
+		if !json.Valid([]byte(s)) {
+			t.Errorf("%q is no JSON, and was taken for a job", s)
+		}
+	})
+}
+
+func TestALongLineIsCountedAndNotKept(t *testing.T) {
+	in := bufio.NewReaderSize(strings.NewReader(strings.Repeat("x", 1000)+"\nshort\nend"), 16)
+	for _, want := range []struct {
+		text string
+		size int
+	}{{"", 1001}, {"short\n", 6}, {"end", 3}} {
+		text, size, _ := readLine(in, 100)
+		if string(text) != want.text || size != want.size {
+			t.Errorf("read %q of %d bytes, want %q of %d", text, size, want.text, want.size)
+		}
+	}
+}
+
+func TestTimesForPeopleSayHowFarAway(t *testing.T) {
+	now := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+	for d, want := range map[time.Duration]string{
+		0: "now", -500 * time.Millisecond: "now", 500 * time.Millisecond: "in less than 1s",
+		1798 * time.Second: "in 29m58s", -3 * time.Hour: "3h ago", 720 * time.Hour: "in 30d",
+	} {
+		if got := distance(now.Add(d), now); got != want {
+			t.Errorf("%s from now is %q, want %q", d, got, want)
+		}
+	}
+	if got := stamp(now.Add(1500 * time.Microsecond)); got != "2026-12-01T09:00:00.001Z" {
+		t.Errorf("stamp: %s", got)
+	}
+}
+
+func TestEndpointsOfURLs(t *testing.T) {
+	for raw, addr := range map[string]string{
+		"embedded": embeddedAddr, "embedded://127.0.0.1:7000": "127.0.0.1:7000", "embedded://[::1]:7000": "[::1]:7000",
+		"redis://h:1/2": "h:1", "rediss://h": "h:6379", "unix:///run/redis.sock": "/run/redis.sock",
+	} {
+		end, err := endpointOf(raw)
+		if err != nil || end.opts.Addr != addr || end.embedded != strings.HasPrefix(raw, "embedded") {
+			t.Errorf("%s: %+v, %v", raw, end, err)
+		}
+	}
+	for _, raw := range []string{"embedded://", "embedded://0.0.0.0:1", "embedded://example.com:1", "redis://u:secret@h:1/?nonsense=1", "redis://u:se%cret@h"} {
+		if _, err := endpointOf(raw); err == nil || strings.Contains(err.Error(), "cret@") {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+}
