@@ -98,7 +98,7 @@ func (a *app) root() *cobra.Command {
 		a.listCommand(), a.showCommand(), a.deadCommand(),
 		a.pauseCommand(), a.resumeCommand(),
 		a.tasksCommand(), a.nodesCommand(), a.statsCommand(),
-		a.doctorCommand(), a.configCommand(), a.versionCommand(),
+		a.doctorCommand(), a.benchCommand(), a.configCommand(), a.versionCommand(),
 	)
 	return root
 }
