@@ -38,7 +38,7 @@ func (a *app) checkConfig() error {
 	if err != nil {
 		return err
 	}
-	cfg, path, err := a.file()
+	cfg, path, err := a.file(config.Load)
 	wrong, isWrong := errors.AsType[config.Errors](err)
 	switch {
 	case err != nil && !isWrong:

@@ -88,7 +88,7 @@ func (a *app) with(fn func(ctx context.Context, s *session, args []string) error
 }
 
 func (a *app) open() (*session, error) {
-	cfg, _, err := a.settings()
+	cfg, _, err := a.settings(config.LoadConnection)
 	if err != nil {
 		return nil, err
 	}

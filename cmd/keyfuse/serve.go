@@ -57,7 +57,7 @@ what is left is given back. A second one stops at once.`,
 
 // serveConfig is the config with what only serve has flags for.
 func (a *app) serveConfig(f serveFlags, given bool) (config.Config, error) {
-	cfg, _, err := a.settings()
+	cfg, _, err := a.settings(config.Load)
 	if err != nil {
 		return cfg, err
 	}

@@ -29,10 +29,14 @@ func (a *app) json() (bool, error) {
 	}
 }
 
+// loader reads a config file: config.Load, or config.LoadConnection for commands
+// that only talk to Redis.
+type loader func(path string, env func(string) (string, bool)) (config.Config, error)
+
 // settings are what a command goes by: the config file, and what the
 // environment and the flags put in its place. path is empty without a file.
-func (a *app) settings() (cfg config.Config, path string, err error) {
-	if cfg, path, err = a.file(); err != nil {
+func (a *app) settings(load loader) (cfg config.Config, path string, err error) {
+	if cfg, path, err = a.file(load); err != nil {
 		return cfg, path, err
 	}
 	cfg.Redis.URL = cmp.Or(a.flags.redisURL, a.env("KEYFUSE_REDIS_URL"), cfg.Redis.URL)
@@ -49,10 +53,10 @@ func (a *app) settings() (cfg config.Config, path string, err error) {
 const defaultConfig = "config.yaml"
 
 // file reads the config file. One that was asked for must be there.
-func (a *app) file() (config.Config, string, error) {
+func (a *app) file(load loader) (config.Config, string, error) {
 	named := cmp.Or(a.flags.config, a.env("KEYFUSE_CONFIG"))
 	path := cmp.Or(named, defaultConfig)
-	cfg, err := config.Load(path, a.lookup)
+	cfg, err := load(path, a.lookup)
 	switch {
 	case err == nil:
 		return cfg, path, nil

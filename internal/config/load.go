@@ -15,6 +15,17 @@ const maxFile = mebibyte
 // Errors; a file that can't be read as an error of package os, so that
 // errors.Is(err, fs.ErrNotExist) tells whether there is one.
 func Load(path string, env func(string) (string, bool)) (Config, error) {
+	return load(path, env, false)
+}
+
+// LoadConnection is Load for who only talks to Redis: the sections defaults,
+// tasks and triggers are passed over, whatever is wrong with them. So a secret
+// that only the daemon has is missed by nobody else.
+func LoadConnection(path string, env func(string) (string, bool)) (Config, error) {
+	return load(path, env, true)
+}
+
+func load(path string, env func(string) (string, bool), connectionOnly bool) (Config, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return Config{}, fmt.Errorf("can't read the config file: %w", err)
@@ -24,13 +35,17 @@ func Load(path string, env func(string) (string, bool)) (Config, error) {
 	if err != nil {
 		return Config{}, fmt.Errorf("can't read the config file: %w", err)
 	}
-	return Parse(path, data, env)
+	return parse(path, data, env, connectionOnly)
 }
 
 // Parse parses a config file's content; name stands for it in errors, which
 // are always Errors. No data at all means Default.
 func Parse(name string, data []byte, env func(string) (string, bool)) (Config, error) {
-	d := &decoder{file: name, env: env, cfg: Default()}
+	return parse(name, data, env, false)
+}
+
+func parse(name string, data []byte, env func(string) (string, bool), connectionOnly bool) (Config, error) {
+	d := &decoder{file: name, env: env, cfg: Default(), connectionOnly: connectionOnly}
 	d.document(data)
 	if len(d.errs) > 0 {
 		slices.SortStableFunc(d.errs, byLine)
@@ -45,6 +60,8 @@ type decoder struct {
 	env  func(string) (string, bool)
 	cfg  Config
 	errs Errors
+
+	connectionOnly bool // see LoadConnection
 }
 
 func (d *decoder) fail(line int, path, format string, args ...any) {

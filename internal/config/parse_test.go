@@ -234,3 +234,24 @@ func TestAFileThatNeverEndsIsNotReadWhole(t *testing.T) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
+
+func TestConnectionAloneIgnoresWhatOnlyTheDaemonNeeds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	text := "redis: {id_prefix: 'a:'}\ntasks:\n  hook: {http: {url: http://127.0.0.1/, secret: \"${SECRET}\"}}\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	unset := func(string) (string, bool) { return "", false }
+	if _, err := Load(path, unset); err == nil {
+		t.Error("the daemon starts without a task's secret")
+	}
+	if cfg, err := LoadConnection(path, unset); err != nil || cfg.Redis.IDPrefix != "a:" || len(cfg.Tasks) != 0 {
+		t.Errorf("connection: %+v, %v", cfg, err)
+	}
+	if err := os.WriteFile(path, []byte("redis: {url: 7}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadConnection(path, unset); err == nil {
+		t.Error("a wrong connection is taken")
+	}
+}

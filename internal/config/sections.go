@@ -16,13 +16,19 @@ const none = -1
 func (d *decoder) root(v value) {
 	var tasks, triggers value
 	var defaults registry.Options
-	v.section(fields{
+	known := fields{
 		"redis":    d.redis,
 		"engine":   d.engine,
 		"defaults": func(v value) { v.section(limits(&defaults)) },
 		"tasks":    hold(&tasks),
 		"triggers": hold(&triggers),
-	})
+	}
+	if d.connectionOnly {
+		for _, key := range []string{"defaults", "tasks", "triggers"} {
+			known[key] = func(value) {}
+		}
+	}
+	v.section(known)
 	if tasks.node != nil {
 		d.tasks(tasks, defaults)
 	}
