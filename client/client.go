@@ -11,6 +11,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -113,7 +114,7 @@ func fromRun(r wire.Run) Job {
 // may be paused: it then starts paused.
 func (c *Client) Pause(ctx context.Context, task string) (bool, error) {
 	if err := wire.CheckTask(task); err != nil {
-		return false, err
+		return false, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return c.store.Pause(ctx, task)
 }
@@ -121,7 +122,7 @@ func (c *Client) Pause(ctx context.Context, task string) (bool, error) {
 // Resume undoes Pause, and says whether the task was paused.
 func (c *Client) Resume(ctx context.Context, task string) (bool, error) {
 	if err := wire.CheckTask(task); err != nil {
-		return false, err
+		return false, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return c.store.Resume(ctx, task)
 }

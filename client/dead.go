@@ -48,8 +48,11 @@ func (c *Client) eachDead(ctx context.Context, f DeadFilter, change deadChange) 
 		}
 		for left > 0 {
 			page, err := c.store.Page(ctx, Dead, task, wire.Place{}, int(min(left, pageSize)))
-			if err != nil || len(page) == 0 {
+			if err != nil {
 				return total, err
+			}
+			if len(page) == 0 { // others took them away
+				break
 			}
 			n, err := change(ctx, task, members(page))
 			if err != nil {

@@ -152,7 +152,11 @@ func (r *Result) settle(a wire.ArmResult) {
 	case wire.ArmedKept:
 		r.Kept = true
 	case wire.RefusedPending:
-		r.Err = fmt.Errorf("%w: %q is due %s", ErrExists, r.ID, a.Due.UTC().Format(time.RFC3339))
+		due := "never: its fuse has no TTL"
+		if !a.Due.IsZero() {
+			due = a.Due.UTC().Format(time.RFC3339)
+		}
+		r.Err = fmt.Errorf("%w: %q is due %s", ErrExists, r.ID, due)
 	case wire.RefusedForeign:
 		r.Err = fmt.Errorf("%w: %q; choose another id", ErrForeignKey, r.ID)
 	}

@@ -3,12 +3,19 @@ package engine
 import (
 	"context"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/keyfuse-io/keyfuse/internal/wire"
 )
 
+// maxAdoptDelay bounds how long adopting waits for claims to catch up.
+const maxAdoptDelay = 2 * time.Second
+
 // adoptLoop indexes the bare jobs among the ids whose fuses were heard to
-// expire. Most ids are of no concern: claimed already, or no jobs at all.
+// expire. Most ids are of no concern: claimed already, or no jobs at all. While
+// claims lag behind, the ids are mostly of jobs that are about to be claimed;
+// looking them up would only slow that down.
 func (e *Engine) adoptLoop(ctx context.Context) {
 	for {
 		select {
@@ -16,6 +23,7 @@ func (e *Engine) adoptLoop(ctx context.Context) {
 			return
 		case <-e.inbox.filled:
 		}
+		e.backlog.wait(ctx, maxAdoptDelay)
 		ids, lost := e.inbox.takeAll()
 		if lost {
 			e.log.Warn("events come faster than they can be looked up; a sweep finds the rest")
@@ -49,5 +57,40 @@ func (e *Engine) tellRefused(found wire.Adopted) {
 	if found.Refused > 0 {
 		e.log.Warn("class keys that make no job are left alone; keyfuse doctor lists them",
 			"count", found.Refused, "example", found.Example, "why", found.Why)
+	}
+}
+
+// backlog knows whether there is more to claim than could be claimed yet.
+type backlog struct {
+	mu   sync.Mutex
+	over chan struct{} // closed when there is none any more; nil if there is none
+}
+
+func (b *backlog) set(behind bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case behind && b.over == nil:
+		b.over = make(chan struct{})
+	case !behind && b.over != nil:
+		close(b.over)
+		b.over = nil
+	}
+}
+
+// wait waits until there is no backlog, but no longer than d.
+func (b *backlog) wait(ctx context.Context, d time.Duration) {
+	b.mu.Lock()
+	over := b.over
+	b.mu.Unlock()
+	if over == nil {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-over:
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 }

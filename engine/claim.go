@@ -27,6 +27,8 @@ type claimer struct {
 	*Engine
 	node string
 	seq  int64 // of the last claim that was answered
+
+	failures int // since then
 }
 
 func (e *Engine) claimLoop(ctx context.Context) {
@@ -53,7 +55,7 @@ func (c *claimer) claimAll(ctx context.Context) time.Duration {
 	if c.live.reason() != "" {
 		poll = pollDegraded
 	}
-	for failures := 0; ctx.Err() == nil; {
+	for ctx.Err() == nil {
 		runs, wants := c.pool.room()
 		if runs = min(runs, claimRuns, c.out.room()); runs <= 0 || len(wants) == 0 {
 			return poll // whoever frees room gives a hint
@@ -65,17 +67,20 @@ func (c *claimer) claimAll(ctx context.Context) time.Duration {
 		case errors.Is(err, wire.ErrNodeGone):
 			return c.beatEvery() // the next heartbeat gives a hint
 		case err != nil:
-			failures++
-			return min(firstWait<<min(failures, 5), lastWait)
+			c.failures++
+			c.backlog.set(false)
+			return min(firstWait<<min(c.failures, 5), lastWait)
 		}
+		c.failures = 0
 		c.noteClock(sent, claimed.Now)
 		c.pool.add(claimed.Runs)
-		if claimed.Next.IsZero() {
-			return poll
+		wait := poll
+		if !claimed.Next.IsZero() {
+			wait = min(claimed.Next.Sub(c.redisNow()), poll)
 		}
-		now := c.redisNow()
-		if wait := claimed.Next.Sub(now); wait > 0 {
-			return min(wait, poll)
+		c.backlog.set(wait <= 0)
+		if wait > 0 {
+			return wait
 		}
 	}
 	return poll

@@ -111,8 +111,11 @@ type Engine struct {
 	pool  *pool
 	out   *settler
 	look  hint // a reason to claim
-	tasks []string
 
+	backlog backlog
+	tasks   []string
+
+	started  time.Time
 	swept    *sweepRequests
 	live     liveness
 	troubles troubles
@@ -169,6 +172,7 @@ func (cfg Config) complete() (Config, error) {
 // notifications are required and can't be had. A Redis that is away or refuses
 // is waited for, and said in the log. Run may be called once.
 func (e *Engine) Run(ctx context.Context) error {
+	e.started = time.Now()
 	if err := e.start(ctx); err != nil {
 		return err
 	}
@@ -179,6 +183,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	alive, stopBeating := context.WithCancel(work)
 	defer stopBeating()
 	beating.Go(func() { e.beatLoop(alive) })
+	beating.Go(func() { e.leaseLoop(alive) })
 	settling.Go(func() { e.out.loop(work) })
 
 	taking.Go(func() { e.listenLoop(ctx) })

@@ -16,21 +16,34 @@ import (
 // listenLoop keeps one subscription: to expired keys, and to wake-ups. After
 // each gap whatever was missed is looked for.
 func (e *Engine) listenLoop(ctx context.Context) {
-	_ = retry(ctx, func() error {
-		err := e.listen(ctx)
-		if ctx.Err() == nil {
-			e.live.set("the subscription broke: " + err.Error())
-			e.troubles.note("listening", err)
-		}
-		return err
-	})
+	for ctx.Err() == nil {
+		_ = retry(ctx, func() error { return e.listenOnce(ctx) })
+	}
+}
+
+// listenOnce is one subscription. It returns nil if there was one, so that the
+// next try comes soon.
+func (e *Engine) listenOnce(ctx context.Context) error {
+	heard, err := e.listen(ctx)
+	switch {
+	case ctx.Err() != nil:
+	case errors.Is(err, errSilent): // said already, and Redis may work
+	default:
+		e.live.set("the subscription broke: " + err.Error())
+		e.troubles.note("listening", err)
+	}
+	if heard {
+		pause(ctx, firstWait)
+		return nil
+	}
+	return err
 }
 
 var errSilent = errors.New("no events come through this connection any more")
 
 // listen subscribes and receives until the connection breaks or is found to be
-// silent. It always returns an error.
-func (e *Engine) listen(ctx context.Context) error {
+// silent. It always returns an error, and says whether it was subscribed.
+func (e *Engine) listen(ctx context.Context) (heard bool, err error) {
 	channels := []string{e.store.Wake(e.store.DB())}
 	if e.cfg.Notifications != Off {
 		channels = append(channels, e.store.Expired(e.store.DB()))
@@ -49,10 +62,18 @@ func (e *Engine) listen(ctx context.Context) error {
 			_ = sub.Close()
 		}
 	}()
-	for confirmed := 0; ; {
+	confirmed := 0
+	for {
+		heard = confirmed >= len(channels)
 		message, err := sub.Receive(ctx)
-		if err != nil {
-			return errors.Join(context.Cause(ctx), err)
+		switch {
+		case ctx.Err() != nil:
+			return heard, context.Cause(ctx)
+		case redis.IsPermissionError(err):
+			e.ready.subscribed(e) // it knows that it can't
+			return heard, e.explain(ctx, channels, err)
+		case err != nil:
+			return heard, err
 		}
 		switch m := message.(type) {
 		case *redis.Subscription:
@@ -63,6 +84,15 @@ func (e *Engine) listen(ctx context.Context) error {
 			e.hear(m)
 		}
 	}
+}
+
+// explain says with which rule Redis would let this user subscribe.
+func (e *Engine) explain(ctx context.Context, channels []string, err error) error {
+	user, whoErr := e.store.Redis().Do(ctx, "ACL", "WHOAMI").Text()
+	if whoErr != nil {
+		user = "<user>"
+	}
+	return fmt.Errorf(`%w; allow it with: ACL SETUSER %s +subscribe "&%s"`, err, user, strings.Join(channels, `" "&`))
 }
 
 // hear takes a message in. It must not wait: Redis cuts off a subscriber that

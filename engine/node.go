@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/keyfuse-io/keyfuse/internal/wire"
 )
 
 // node is this engine's name among the others, and the lease that stands behind
@@ -48,11 +50,22 @@ func (n *node) stop() {
 	n.end(ErrShutdown)
 }
 
-// renewed notes a heartbeat that was sent at a time and answered. It reports
-// whether the lease had been lost, in which case the name is a new one now.
-func (n *node) renewed(sent time.Time, held bool, length time.Duration) (lost bool) {
+// beating is the name for the next heartbeat, and whether it is its first one.
+func (n *node) beating() (name string, first bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	return n.name, !n.beaten
+}
+
+// renewed notes a name's heartbeat that was sent at a time and answered. It
+// reports whether the lease had been lost, in which case the name is a new one
+// now. An answer for a name that expired meanwhile says nothing any more.
+func (n *node) renewed(name string, sent time.Time, held bool, length time.Duration) (lost bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if name != n.name {
+		return false
+	}
 	if n.beaten && !held {
 		n.end(ErrLeaseLost)
 		n.rename()
@@ -75,6 +88,16 @@ func (n *node) expire() (lost bool) {
 	return true
 }
 
+// left is how long the lease still holds, or a wait while there is none.
+func (n *node) left(wait time.Duration) time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.beaten {
+		return wait
+	}
+	return time.Until(n.until)
+}
+
 // A lease holds for two thirds of what the configuration calls lease, and is
 // renewed every fifth of that: after a death, others notice at their next beat,
 // which makes 2/3 + 1/5 < 1 of it.
@@ -92,9 +115,15 @@ func (e *Engine) beatLoop(ctx context.Context) {
 		case <-ticker.C:
 		}
 		e.live.check()
-		err := e.beat(ctx)
-		e.troubles.note("heartbeat", err)
-		if err != nil && e.node.expire() {
+		e.troubles.note("heartbeat", e.beat(ctx))
+	}
+}
+
+// leaseLoop ends the handlers' context at the moment from which others may take
+// the runs. A heartbeat on its way can't be waited for: it may hang for longer.
+func (e *Engine) leaseLoop(ctx context.Context) {
+	for pause(ctx, e.node.left(e.beatEvery())) {
+		if e.node.expire() {
 			e.log.Error("lease lost: no heartbeat got through; handlers are cancelled, and others may run their jobs")
 		}
 	}
@@ -104,15 +133,17 @@ func (e *Engine) beatLoop(ctx context.Context) {
 func (e *Engine) beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, e.beatEvery())
 	defer cancel()
-	name, _ := e.node.current()
+	name, first := e.node.beating()
 	sent := time.Now()
 	e.live.beating()
-	beat, err := e.store.Beat(ctx, name, e.leaseLength(), e.describe(), e.cfg.Notifications != Off)
+	beat, err := e.store.Beat(ctx, wire.Pulse{
+		Node: name, First: first, Lease: e.leaseLength(), Info: e.describe(), Canary: e.cfg.Notifications != Off,
+	})
 	if err != nil {
 		return err
 	}
 	e.noteClock(sent, beat.Now)
-	if e.node.renewed(sent, beat.Held, e.leaseLength()) {
+	if e.node.renewed(name, sent, beat.Held, e.leaseLength()) {
 		e.log.Error("lease lost: this node was silent for too long; its handlers are cancelled, and others run their jobs", "node", name)
 		return e.beat(ctx)
 	}
@@ -148,7 +179,7 @@ func (e *Engine) describe() string {
 	host, _ := os.Hostname() // a node without a name is still a node
 	text, err := json.Marshal(map[string]any{
 		"Host": host, "PID": os.Getpid(), "Version": e.cfg.Version,
-		"Tasks": e.tasks, "Degraded": e.live.reason(),
+		"Started": e.started, "Tasks": e.tasks, "Degraded": e.live.reason(),
 	})
 	if err != nil {
 		return "{}" // it marshals nothing that can fail

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"time"
 
@@ -74,23 +75,36 @@ type troubles struct {
 	log *slog.Logger
 
 	mu  sync.Mutex
-	now map[string]string // what was tried → the error it met last
+	now map[string]string // what was tried → the kind of error it met last
 }
 
 func (t *troubles) note(what string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	was, had := t.now[what]
+	is := ""
+	if err != nil {
+		is = kindOf(err)
+	}
 	switch {
 	case err == nil && had:
 		delete(t.now, what)
 		t.log.Info("redis works again", "for", what)
 	case err == nil || errors.Is(err, context.Canceled):
-	case !had || was != err.Error():
+	case !had || was != is:
 		if t.now == nil {
 			t.now = make(map[string]string)
 		}
-		t.now[what] = err.Error()
+		t.now[what] = is
 		t.log.Warn("redis fails; trying on", "for", what, "err", err)
 	}
+}
+
+// kindOf is what an error says, without the ports of its connection: they
+// differ from one try to the next.
+func kindOf(err error) string {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Err != nil {
+		return op.Op + ": " + op.Err.Error()
+	}
+	return err.Error()
 }

@@ -32,7 +32,7 @@ const (
 	Retried   Outcome = "retried"
 	Died      Outcome = "dead"
 	Discarded Outcome = "discarded"
-	Returned  Outcome = "returned" // given back by a node that shuts down
+	Returned  Outcome = "returned" // given back unfinished: its node shuts down
 	Lost      Outcome = "lost"     // its lease was lost: the outcome changed nothing
 )
 
@@ -48,9 +48,14 @@ var errGoexit = errors.New("the handler ended its goroutine")
 // run executes one attempt and hands its outcome to the settler. A handler that
 // does not return to it (runtime.Goexit) has its outcome settled all the same.
 func (e *Engine) run(task registry.Task, run wire.Run) {
-	_, lease := e.node.current()
+	name, lease := e.node.current()
 	job := jobOf(run)
 	out := outcome{Firing: Firing{Job: job, Source: run.Source, Err: errGoexit, Late: e.redisNow().Sub(run.Due)}, run: run}
+	if run.Node() != name { // the lease was lost while it waited for a place
+		out.Outcome, out.Err = Returned, ErrLeaseLost
+		e.out.add(out)
+		return
+	}
 	if err := spent(task, run); err != nil {
 		out.Outcome, out.Err = Died, err
 		e.out.add(out)

@@ -24,6 +24,7 @@ import (
 // in no time, or a real one, where the same must hold in milliseconds.
 type world struct {
 	*testing.T
+	addr  string
 	open  func() *redis.Client
 	dial  func(ctx context.Context, network, addr string) (net.Conn, error)
 	rdb   *redis.Client
@@ -46,7 +47,10 @@ func inBubble(t *testing.T, test func(w *world)) {
 }
 
 func onRedis(t *testing.T, test func(w *world)) {
-	server := redistest.Start(t)
+	onServer(t, redistest.Start(t), test)
+}
+
+func onServer(t *testing.T, server *redistest.Server, test func(w *world)) {
 	w := &world{T: t, span: 100 * time.Millisecond, lease: time.Second, real: server}
 	w.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, addr)
@@ -55,6 +59,7 @@ func onRedis(t *testing.T, test func(w *world)) {
 }
 
 func (w *world) begin(addr string, test func(w *world)) {
+	w.addr = addr
 	w.open = func() *redis.Client { return w.clientVia(addr, w.dial) }
 	w.rdb = w.open()
 	var err error
@@ -82,6 +87,7 @@ type node struct {
 	firings  chan engine.Firing
 	sweeps   chan engine.Sweep
 	degraded chan string
+	link     *link  // how it reaches Redis, if a test may cut that
 	stop     func() // drains and waits; may be called twice
 }
 
@@ -135,9 +141,9 @@ func (l logWriter) Write(p []byte) (int, error) {
 	return io.Discard.Write(p)
 }
 
-// patience is how long a test waits for an event that must come. In a bubble it
-// passes only when nothing else can happen.
-const patience = 24 * 365 * time.Hour
+// patience is how long a test in a bubble waits for an event that must come: a
+// second or so, since a node that waits has its heartbeats.
+const patience = 2 * time.Hour
 
 func (w *world) patience() time.Duration {
 	if w.real == nil {

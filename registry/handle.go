@@ -12,6 +12,9 @@ import (
 // not get better: the run goes to the dead letters without fn being called.
 // It panics where Register does.
 func Handle[T any](r *Registry, name string, fn func(ctx context.Context, job Job, args T) error, opts Options) {
+	if fn == nil {
+		panic(fmt.Sprintf("registry: task %q has a nil handler", name))
+	}
 	r.Register(name, Func(func(ctx context.Context, job Job) error {
 		var args T
 		if len(bytes.TrimSpace(job.Payload)) > 0 {

@@ -3,6 +3,7 @@ package registry
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -76,7 +77,7 @@ func (o Options) complete() (Options, error) {
 		return o, fmt.Errorf("concurrency is %d: it must not be negative", o.Concurrency)
 	case o.Retries.Initial < 0 || o.Retries.MaxDelay < o.Retries.Initial:
 		return o, fmt.Errorf("retries wait from %s to %s: want 0 < initial <= max delay", o.Retries.Initial, o.Retries.MaxDelay)
-	case o.Retries.Jitter > 1:
+	case o.Retries.Jitter > 1 || math.IsNaN(o.Retries.Jitter):
 		return o, errors.New("retry jitter is a share from 0 to 1")
 	case o.Delivery != AtLeastOnce && o.Delivery != AtMostOnce:
 		return o, fmt.Errorf("delivery %q: want %s or %s", o.Delivery, AtLeastOnce, AtMostOnce)

@@ -90,7 +90,7 @@ func (r *Registry) Register(name string, h Handler, opts Options) {
 	if err := CheckName(name); err != nil {
 		panic("registry: " + err.Error())
 	}
-	if h == nil {
+	if f, ok := h.(Func); h == nil || ok && f == nil {
 		panic(fmt.Sprintf("registry: task %q has a nil handler", name))
 	}
 	completed, err := opts.complete()

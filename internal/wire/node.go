@@ -11,18 +11,22 @@ import (
 // Heartbeat is the answer of Beat.
 type Heartbeat struct {
 	Now  time.Time // Redis's clock
-	Held bool      // the node held its lease until now; false for its first beat
+	Held bool      // the node held its lease until now; false for its first beat, or if it was given up
 	Gone []string  // nodes whose runs are to be reaped
 }
 
-// Beat renews a node's lease. info is what it says of itself, in JSON; with
-// canary it lays a canary key, whose expiry is heard at the next beat.
-func (s *Store) Beat(ctx context.Context, node string, lease time.Duration, info string, canary bool) (Heartbeat, error) {
-	flag := ""
-	if canary {
-		flag = "canary"
-	}
-	reply, err := s.run(ctx, s.beat, node, ceilMS(lease), info, flag)
+// Pulse is what a node sends with a heartbeat.
+type Pulse struct {
+	Node   string
+	First  bool // takes a lease; others only renew one
+	Lease  time.Duration
+	Info   string // what the node says of itself, in JSON
+	Canary bool   // lay a canary key, whose expiry is heard at the next beat
+}
+
+// Beat takes or renews a node's lease.
+func (s *Store) Beat(ctx context.Context, p Pulse) (Heartbeat, error) {
+	reply, err := s.run(ctx, s.beat, p.Node, ceilMS(p.Lease), p.Info, flag(p.Canary, "canary"), flag(p.First, "first"))
 	if err == nil {
 		err = need(reply, 3)
 	}
@@ -34,6 +38,13 @@ func (s *Store) Beat(ctx context.Context, node string, lease time.Duration, info
 		beat.Gone = append(beat.Gone, asString(name))
 	}
 	return beat, nil
+}
+
+func flag(on bool, word string) string {
+	if on {
+		return word
+	}
+	return ""
 }
 
 // Canary is the key whose expiry proves to a node that events arrive.
@@ -90,7 +101,16 @@ const sweepHold = 30 * time.Second
 // LockSweep asks to be the one node that sweeps. Two that sweep at once would
 // do twice the work and no harm.
 func (s *Store) LockSweep(ctx context.Context, node string) (bool, error) {
-	return s.rdb.SetNX(ctx, s.Of("sweep"), node, sweepHold).Result()
+	got, err := s.rdb.SetNX(ctx, s.Of("sweep"), node, sweepHold).Result()
+	if err != nil || got {
+		return got, err
+	}
+	// It is this node's own if the call was made again after a lost reply.
+	holder, err := s.rdb.Get(ctx, s.Of("sweep")).Result()
+	if errors.Is(err, redis.Nil) {
+		return false, nil
+	}
+	return holder == node, err
 }
 
 // HoldSweep goes on holding what LockSweep gave.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,26 +103,24 @@ type Place struct {
 // the page begin with the first of its score: some may then come twice, none is
 // left out.
 func (s *Store) Page(ctx context.Context, state State, task string, after Place, n int) ([]redis.Z, error) {
-	key := s.OfTask(string(state), task)
+	kind := string(state)
 	if state == Pending {
-		key = s.OfTask("due", task)
+		kind = "due"
 	}
-	start := int64(0)
-	if after.Member != "" {
-		rank, err := s.rdb.ZRankWithScore(ctx, key, after.Member).Result()
-		switch {
-		case err == nil && rank.Score == after.Score:
-			start = rank.Rank + 1
-		case err == nil || err == redis.Nil:
-			before := "(" + strconv.FormatFloat(after.Score, 'f', -1, 64)
-			if start, err = s.rdb.ZCount(ctx, key, "-inf", before).Result(); err != nil {
-				return nil, err
-			}
-		default:
-			return nil, err
+	score := strconv.FormatFloat(after.Score, 'f', -1, 64)
+	reply, err := s.run(ctx, s.page, kind+":"+task, score, after.Member, n)
+	if err != nil {
+		return nil, err
+	}
+	page := make([]redis.Z, 0, len(reply)/2)
+	for i := 0; i+1 < len(reply); i += 2 {
+		score, err := strconv.ParseFloat(asString(reply[i+1]), 64)
+		if err != nil {
+			return nil, fmt.Errorf("the score of a member of %s: %w", s.OfTask(kind, task), err)
 		}
+		page = append(page, redis.Z{Score: score, Member: asString(reply[i])})
 	}
-	return s.rdb.ZRangeWithScores(ctx, key, start, start+int64(n)-1).Result()
+	return page, nil
 }
 
 // Records reads the records of members of a task's running, retrying or dead

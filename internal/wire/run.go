@@ -88,6 +88,3 @@ func parseLease(member string) (runID string) {
 	runID, _, _ = strings.Cut(member, " ")
 	return runID
 }
-
-// finder is a run's member of keyfuse:ids; the scripts build the same.
-func finder(id, task, runID string) string { return id + "\x00" + task + " " + runID }

@@ -27,7 +27,7 @@ type Failure struct {
 const MaxSettle = 500
 
 // Done removes runs of one task that succeeded. It returns the positions of
-// those whose lease was no longer held, for which nothing was changed.
+// those whose lease was lost, for which nothing was changed.
 func (s *Store) Done(ctx context.Context, task string, runs []Run) ([]int, error) {
 	args := make([]any, 0, 1+2*len(runs))
 	args = append(args, task)

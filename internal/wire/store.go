@@ -22,7 +22,7 @@ type Store struct {
 	rdb redis.UniversalClient
 	db  int
 
-	arm, claim, done, fail, adopt, cancel, move, get, unbury, beat, reap *redis.Script
+	arm, claim, done, fail, adopt, cancel, move, get, unbury, beat, reap, page *redis.Script
 }
 
 // NewStore makes a store on a connection. db is the number of the database that
@@ -37,6 +37,7 @@ func NewStore(rdb redis.UniversalClient, db int) (*Store, error) {
 		"arm": &s.arm, "claim": &s.claim, "done": &s.done, "fail": &s.fail,
 		"adopt": &s.adopt, "cancel": &s.cancel, "move": &s.move, "get": &s.get,
 		"exhume": &s.unbury, "beat": &s.beat, "reap": &s.reap,
+		"page": &s.page,
 	} {
 		text, err := luaFiles.ReadFile("lua/" + name + ".lua")
 		if err != nil {
@@ -82,10 +83,13 @@ var ErrNewerFormat = errors.New("the data in this Redis were written by another 
 // one that has another.
 func (s *Store) CheckFormat(ctx context.Context) error {
 	key := s.Of("format")
-	if err := s.rdb.SetNX(ctx, key, Format, 0).Err(); err != nil {
-		return err
-	}
 	found, err := s.rdb.Get(ctx, key).Result()
+	if errors.Is(err, redis.Nil) { // only then is something written: Redis may be full
+		if err := s.rdb.SetNX(ctx, key, Format, 0).Err(); err != nil {
+			return err
+		}
+		found, err = s.rdb.Get(ctx, key).Result()
+	}
 	if err != nil {
 		return err
 	}
@@ -105,12 +109,19 @@ func (w When) arg() string {
 	if w.At.IsZero() {
 		return "+" + strconv.FormatInt(ceilMS(w.In), 10)
 	}
-	return strconv.FormatInt(max(ceilMS(time.Duration(w.At.Nanosecond()))+w.At.Unix()*1000, 0), 10)
+	if w.At.Before(time.UnixMilli(0)) {
+		return "0"
+	}
+	return strconv.FormatInt(ceilMS(time.Duration(w.At.Nanosecond()))+w.At.Unix()*1000, 10)
 }
 
 // ceilMS rounds up: a job must not run before the moment that was asked for.
 func ceilMS(d time.Duration) int64 {
-	return int64((d + time.Millisecond - 1) / time.Millisecond)
+	ms := d.Milliseconds()
+	if d%time.Millisecond > 0 {
+		ms++
+	}
+	return ms
 }
 
 func msTime(ms int64) time.Time { return time.UnixMilli(ms) }

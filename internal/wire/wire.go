@@ -23,6 +23,8 @@
 //	keyfuse:gone              set of nodes whose runs are being reaped
 //	keyfuse:info              hash node → what it says of itself (JSON)
 //	keyfuse:claims            hash node → what its last claim took, for a replay
+//	keyfuse:answers           hash token → what arming answered, for a replay
+//	keyfuse:answered          zset token → answered at ms
 //	keyfuse:canary:<node>     string with a TTL: proves that events arrive
 //	keyfuse:sweep             string with a TTL: held by the node that sweeps
 //	keyfuse:swept             string: when the last whole sweep began, ms

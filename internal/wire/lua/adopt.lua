@@ -3,7 +3,8 @@
 -- KEYS  1 root
 -- ARGV  1 event | sweep: who found them   2 grace in ms
 --       3 payload limit in bytes   4 wake-up channel, then ids
---       event  the fuse was heard to expire: if it is gone, the job is due now
+--       event  the fuse was heard to expire: if it is gone, the job is due now,
+--              also one that the index has at a later time
 --       sweep  the class key was seen: if its fuse is gone (an orphan), the job
 --              is due after the grace, since its fuse may be about to be set
 -- Answer  {indexed, known, immortal, refused, example, why}: how many ids were
@@ -63,12 +64,16 @@ end
 for task, ids in pairs(found) do
   local batch = {}
   for i, known in ipairs(redis.call('ZMSCORE', due_key(task), unpack(ids))) do
-    if known then
+    -- A fuse that is heard before the index's time was set again, to end earlier.
+    if known and not (by_event and tonumber(known) >= now + 1) then
       reply[KNOWN] = reply[KNOWN] + 1
     else
       adopt(ids[i], batch)
     end
   end
-  if #batch > 0 then index(task, batch, channel) end
+  if #batch > 0 then
+    redis.call('SREM', root .. 'tasks', '') -- a full Redis allows it, and then what follows
+    index(task, batch, channel)
+  end
 end
 return reply

@@ -3,18 +3,26 @@
 -- KEYS  1 root
 -- ARGV  1 fail | replace | keep: what to do with an id that is pending already
 --       2 wake-up channel
---       3 token: an integer, the fuse's value; a job whose fuse holds this token
---         was armed by this very call, whose reply was lost
+--       3 token, by which a call that is made again after a lost reply is known
 --       then for each job: id, when, task, class value. when is a time in ms,
 --       or +ms from now.
 -- Answer  {now, code, due, code, due, …}: 0 armed, 1 replaced, 2 kept,
 --         3 refused: pending already, 4 refused: a key holds other data.
 --         due is that of the job that is there now (0 after 4).
--- Cost  one SET a job and a few commands a call where all ids are new;
---       O(log n) a job. Replaying it changes nothing.
+-- Cost  one SET a job and some 10 commands a call where all ids are new;
+--       O(log n) a job. Replaying it within half a minute changes nothing and
+--       answers the same, whatever became of the jobs meanwhile.
 
 local mode, channel, token = ARGV[1], ARGV[2], ARGV[3]
 local ARMED, REPLACED, KEPT, PENDING, FOREIGN = 0, 1, 2, 3, 4
+local answers, answered, KEEP_MS = root .. 'answers', root .. 'answered', 30000
+
+local told = redis.call('HGET', answers, token)
+if told then
+  local again = {}
+  for part in string.gmatch(told, '%S+') do again[#again + 1] = part end
+  return again
+end
 
 local jobs, keys, seen, all_new = {}, {}, {}, true
 for i = 4, #ARGV, 4 do
@@ -43,17 +51,16 @@ local function existing(job)
   if not due then
     due = redis.call('ZSCORE', due_key(task), job.id)
     due = due and math.floor(tonumber(due)) or now
-  elseif redis.call('GET', fuse_key(job.id)) == token and token ~= '' then
-    return ARMED, task, due
   end
   return PENDING, task, due
 end
 
-local reply, mapping, batches = { ms(now) }, {}, {}
+local reply, mapping, batches, wrote = { ms(now) }, {}, {}, false
 
 local function arm(job)
+  wrote = true
   if job.due > now then
-    redis.call('SET', fuse_key(job.id), token, 'PXAT', ms(job.due))
+    redis.call('SET', fuse_key(job.id), 1, 'PXAT', ms(job.due)) -- a small number costs no memory
   end
   mapping[#mapping + 1] = class_key(job.id)
   mapping[#mapping + 1] = job.class
@@ -77,8 +84,8 @@ end
 for _, job in ipairs(jobs) do
   local code, task, due
   if not all_new then code, task, due = existing(job) end
-  if code == FOREIGN or code == ARMED then
-    answer(code, due or 0)
+  if code == FOREIGN then
+    answer(code, 0)
   elseif code == PENDING and mode ~= 'replace' then
     answer(mode == 'keep' and KEPT or PENDING, due)
   else
@@ -92,4 +99,17 @@ for _, job in ipairs(jobs) do
   end
 end
 flush()
+
+-- Keeps the answer for a while. What armed nothing may be tried again.
+if wrote then
+  redis.call('HSET', answers, token, table.concat(reply, ' '))
+  redis.call('ZADD', answered, ms(now), token)
+  local old = redis.call('ZRANGE', answered, '-inf', ms(now - KEEP_MS), 'BYSCORE', 'LIMIT', 0, 10)
+  if #old > 0 then
+    redis.call('HDEL', answers, unpack(old))
+    redis.call('ZREM', answered, unpack(old))
+  end
+  redis.call('PEXPIRE', answers, KEEP_MS)
+  redis.call('PEXPIRE', answered, KEEP_MS)
+end
 return reply

@@ -4,10 +4,12 @@
 -- KEYS  1 root
 -- ARGV  1 node   2 lease in ms   3 what there is to know of the node (JSON)
 --       4 canary | '': whether to lay a canary key and let the last one expire
+--       5 first | '': whether to take a lease, or only to renew one
 -- Answer  {seconds, microseconds, held, gone, …}: the clock; 1 if the node held
 --         its lease until now, 0 if this is its first or it was given up; nodes
 --         whose runs are to be reaped.
--- Cost  under 10 commands, O(log n).
+-- Cost  under 10 commands, O(log n). Replaying it answers the same, but that a
+--       first beat is then held. The first write is one that a full Redis allows.
 --
 -- Once given up, a node stays so: it must go on under a new name. A node that
 -- is late itself judges nobody: after an outage all nodes are late, and each
@@ -17,12 +19,12 @@ local node, length, info = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local nodes, gone = root .. 'nodes', root .. 'gone'
 local until_ms = redis.call('ZSCORE', nodes, node)
 
-redis.call('ZADD', nodes, ms(now + length), node)
-redis.call('HSET', root .. 'info', node, info)
-if ARGV[4] == 'canary' then
-  local canary = root .. 'canary:' .. node
-  redis.call('EXISTS', canary) -- an expired key is deleted, and heard of, when it is touched
-  redis.call('SET', canary, 1, 'PX', 100)
+local canary = root .. 'canary:' .. node
+redis.call('DEL', canary) -- an expired key is heard of when it is touched
+if until_ms or ARGV[5] == 'first' then
+  redis.call('ZADD', nodes, ms(now + length), node)
+  redis.call('HSET', root .. 'info', node, info)
+  if ARGV[4] == 'canary' then redis.call('SET', canary, 1, 'PX', 100) end
 end
 if until_ms and tonumber(until_ms) >= now then
   for _, late in ipairs(redis.call('ZRANGE', nodes, '-inf', '(' .. ms(now), 'BYSCORE', 'LIMIT', 0, 10)) do

@@ -210,7 +210,7 @@ for _, task in ipairs(tasks) do
   next_due = math.min(next_due, first_score(retrying_key(task)) or math.huge, first_score(due_key(task)) or math.huge)
 end
 if next_due < math.huge then reply[3] = ms(math.floor(next_due)) end
-if taken > 0 then
-  redis.call('HSET', root .. 'claims', node, ms(seq) .. ' ' .. table.concat(receipt, ' '))
-end
+-- Noted also if nothing was taken, or the same call, delayed on its way, would
+-- take runs that nobody hears of. Only then may a full Redis forbid it.
+redis.pcall('HSET', root .. 'claims', node, ms(seq) .. ' ' .. table.concat(receipt, ' '))
 return reply

@@ -2,9 +2,10 @@
 --
 -- KEYS  1 root
 -- ARGV  1 task, then for each run: its lease (the member of running), id
--- Answer  the positions, from 0, of runs whose lease was no longer held: taken
---         over, or settled by an earlier call whose reply was lost.
--- Cost  4 commands a call, O(log n) a run. Replaying it changes nothing.
+-- Answer  the positions, from 0, of runs whose lease was lost: taken over by
+--         others, so that nothing was changed.
+-- Cost  4 commands a call, O(log n) a run. Replaying it changes nothing, and
+--       answers the same.
 
 local task = ARGV[1]
 local leases = {}
@@ -16,7 +17,7 @@ for i, since in ipairs(redis.call('ZMSCORE', running_key(task), unpack(leases)))
     held[#held + 1] = leases[i]
     rids[#rids + 1] = run_of(leases[i])
     finders[#finders + 1] = ids_member(ARGV[2 * i + 1], task, rids[#rids])
-  else
+  elseif is_lost(leases[i]) then
     lost[#lost + 1] = i - 1
   end
 end

@@ -6,9 +6,9 @@
 --       retry   is tried again after the delay
 --       dead    goes to the dead letters
 --       return  is given back as if this attempt had never been: its node stops
--- Answer  the positions, from 0, of runs whose lease was no longer held.
+-- Answer  the positions, from 0, of runs whose lease was lost, as of done.lua.
 -- Cost  5 commands a run, O(log n), and a copy of its record. Replaying it
---       changes nothing. The first write is one that a full Redis allows.
+--       changes nothing, and answers the same. The first write is one that a full Redis allows.
 
 local task, channel = ARGV[1], ARGV[2]
 local lost, soonest = {}, false
@@ -17,7 +17,7 @@ for i = 3, #ARGV, 4 do
   local rid = run_of(member)
   local rec = redis.call('HGET', runs_key(task), rid)
   if redis.call('ZREM', running_key(task), member) == 0 or not rec then
-    lost[#lost + 1] = (i - 3) / 4
+    if is_lost(member) then lost[#lost + 1] = (i - 3) / 4 end
   else
     local attempt = attempt_of(rec)
     if verdict == 'return' then
@@ -30,7 +30,7 @@ for i = 3, #ARGV, 4 do
     if verdict == 'dead' then
       redis.call('ZADD', dead_key(task), ms(now), rid)
     else
-      redis.call('ZADD', retrying_key(task), ms(now + delay), rid)
+      redis.call('ZADD', retrying_key(task), ms(verdict == 'retry' and now + delay or now), rid)
     end
   end
 end

@@ -100,3 +100,10 @@ local function attempt_of(rec) return tonumber(string.match(rec, '^%d+')) end
 -- fencing token: whoever holds an older one finds no such member.
 local function lease(rid, attempt, node) return rid .. ' ' .. attempt .. ' ' .. node end
 local function run_of(member) return string.match(member, '^%S+') end
+
+-- Whether a lease that is not held was lost. While its node has not been given
+-- up nobody else ends its leases: then an earlier call settled the run, and only
+-- its reply was lost.
+local function is_lost(member)
+  return not redis.call('ZSCORE', root .. 'nodes', string.match(member, '%S+$'))
+end

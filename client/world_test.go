@@ -1,0 +1,208 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/keyfuse-io/keyfuse/client"
+	"github.com/keyfuse-io/keyfuse/internal/embedded"
+	"github.com/keyfuse-io/keyfuse/internal/redistest"
+	"github.com/keyfuse-io/keyfuse/internal/wire"
+)
+
+// world is a Redis, a client of it, and a node that claims when a test wants it.
+type world struct {
+	*testing.T
+	c    *client.Client
+	rdb  *redis.Client
+	node *wire.Store
+	seq  int64
+}
+
+// suite is what must hold on every Redis.
+var suite = slices.Concat(scheduleChecks, changeChecks, listChecks, deadChecks)
+
+type check struct {
+	name string
+	test func(w *world)
+}
+
+func TestBubble(t *testing.T) {
+	for _, c := range suite {
+		t.Run(c.name, func(t *testing.T) { bubble(t, c.test) })
+	}
+}
+
+func TestRedis(t *testing.T) {
+	for _, c := range suite {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.test(newWorld(t, redistest.Start(t).Client(t)))
+		})
+	}
+}
+
+func bubble(t *testing.T, test func(w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		server, err := embedded.Start(embedded.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rdb := redis.NewClient(&redis.Options{
+			Addr: "192.0.2.1:6379", Dialer: server.Dial, DialerRetries: 1,
+			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		})
+		t.Cleanup(func() { _, _ = rdb.Close(), server.Close() })
+		test(newWorld(t, rdb))
+	})
+}
+
+func newWorld(t *testing.T, rdb *redis.Client) *world {
+	t.Helper()
+	w := &world{T: t, rdb: rdb}
+	w.c = w.client(client.Config{})
+	var err error
+	if w.node, err = wire.NewStore(rdb, 0); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w *world) client(cfg client.Config) *client.Client {
+	w.Helper()
+	c, err := client.New(w.rdb, cfg)
+	return must(c, err)(w)
+}
+
+// must is the value of a call that may not fail.
+func must[T any](v T, err error) func(w *world) T {
+	return func(w *world) T {
+		w.Helper()
+		if err != nil {
+			w.Fatal(err)
+		}
+		return v
+	}
+}
+
+func equal[T any](w *world, what string, got, want T) {
+	w.Helper()
+	if g, x := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); g != x {
+		w.Errorf("%s: got %s, want %s", what, g, x)
+	}
+}
+
+func (w *world) now() time.Time {
+	w.Helper()
+	return must(w.rdb.Time(w.Context()).Result())(w)
+}
+
+func (w *world) schedule(spec client.Spec) client.Scheduled {
+	w.Helper()
+	return must(w.c.Schedule(w.Context(), spec))(w)
+}
+
+// many schedules jobs of a task, an hour ahead, a second apart.
+func (w *world) many(task string, ids ...string) {
+	w.Helper()
+	start := w.now().Add(time.Hour)
+	for i, id := range ids {
+		w.schedule(client.Spec{ID: id, Task: task, At: start.Add(time.Duration(i) * time.Second)})
+	}
+}
+
+// numbered are n ids with a prefix, in order.
+func numbered(prefix string, n int) []string {
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("%s%03d", prefix, i)
+	}
+	return ids
+}
+
+// claim makes a node take what is due of a task.
+func (w *world) claim(task string) []wire.Run {
+	w.Helper()
+	ctx := w.Context()
+	must(w.node.Beat(ctx, wire.Pulse{Node: "n", First: true, Lease: time.Hour, Info: `{"Host":"h","PID":7,"Tasks":["mail"]}`}))(w)
+	w.seq++
+	return must(w.node.Claim(ctx, wire.ClaimRequest{
+		Node: "n", Seq: w.seq, Runs: 500, Bytes: 1 << 20, MaxPayload: 1 << 20, Tasks: []wire.Want{{Task: task, Runs: 500}},
+	}))(w).Runs
+}
+
+// in brings new jobs into a state.
+func (w *world) in(state client.State, task string, ids ...string) []wire.Run {
+	w.Helper()
+	for _, id := range ids {
+		w.schedule(client.Spec{ID: id, Task: task, Payload: []byte("of " + id)})
+	}
+	if state == client.Pending {
+		return nil
+	}
+	runs := w.claim(task)
+	if len(runs) != len(ids) {
+		w.Fatalf("claimed %d runs, want %d", len(runs), len(ids))
+	}
+	for _, run := range runs {
+		failure := wire.Failure{Run: run, Verdict: wire.Retry, Delay: time.Hour, Error: "why"}
+		if state == client.Dead {
+			failure.Verdict = wire.Bury
+		}
+		if state != client.Running {
+			must(w.node.Fail(w.Context(), task, []wire.Failure{failure}))(w)
+		}
+	}
+	return runs
+}
+
+// failing is a Redis that stops answering after so many commands.
+type failing struct {
+	left int
+	err  error
+}
+
+func (*failing) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (*failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if f.left--; f.left < 0 {
+			cmd.SetErr(f.err)
+			return f.err
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// after calls something after each command of a name.
+type after struct {
+	name string
+	call func()
+}
+
+func (*after) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (*after) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (a *after) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if cmd.Name() == a.name {
+			a.call()
+		}
+		return err
+	}
+}
