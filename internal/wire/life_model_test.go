@@ -250,8 +250,10 @@ func (l *life) held() []string {
 			classes[id] = p.Get(l.ctx(), "class:"+id)
 		}
 		for _, task := range []string{"t1", "t2"} {
-			runs["runs:"+task] = p.HKeys(l.ctx(), "keyfuse:runs:"+task)
-			for _, state := range []string{"running:", "retrying:", "dead:", "due:"} {
+			for _, state := range []string{"runs:", "running:"} {
+				runs[state+task] = p.HKeys(l.ctx(), "keyfuse:"+state+task)
+			}
+			for _, state := range []string{"retrying:", "dead:", "due:"} {
 				sets[state+task] = p.ZRange(l.ctx(), "keyfuse:"+state+task, 0, -1)
 			}
 		}

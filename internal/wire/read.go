@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -103,6 +104,9 @@ type Place struct {
 // the page begin with the first of its score: some may then come twice, none is
 // left out.
 func (s *Store) Page(ctx context.Context, state State, task string, after Place, n int) ([]redis.Z, error) {
+	if state == Running {
+		return s.runningPage(ctx, task, after, n)
+	}
 	kind := string(state)
 	if state == Pending {
 		kind = "due"
@@ -121,6 +125,29 @@ func (s *Store) Page(ctx context.Context, state State, task string, after Place,
 		page = append(page, redis.Z{Score: score, Member: asString(reply[i])})
 	}
 	return page, nil
+}
+
+// runningPage is Page for leases, which are in no order and so few that all of
+// them can be read: as many as runs are under way.
+func (s *Store) runningPage(ctx context.Context, task string, after Place, n int) ([]redis.Z, error) {
+	leases, err := s.rdb.HGetAll(ctx, s.OfTask("running", task)).Result()
+	if err != nil {
+		return nil, err
+	}
+	page := make([]redis.Z, 0, len(leases))
+	for lease, since := range leases {
+		at, err := strconv.ParseFloat(since, 64)
+		if err != nil {
+			return nil, fmt.Errorf("the time of a lease of %s: %w", task, err)
+		}
+		if at > after.Score || at == after.Score && lease > after.Member {
+			page = append(page, redis.Z{Score: at, Member: lease})
+		}
+	}
+	slices.SortFunc(page, func(a, b redis.Z) int {
+		return cmp.Or(cmp.Compare(a.Score, b.Score), strings.Compare(a.Member.(string), b.Member.(string)))
+	})
+	return page[:min(n, len(page))], nil
 }
 
 // Records reads the records of members of a task's running, retrying or dead
@@ -182,8 +209,9 @@ func (s *Store) Counts(ctx context.Context) ([]Count, error) {
 	cmds := make([][4]*redis.IntCmd, len(tasks))
 	_, err = s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, task := range tasks {
-			for j, kind := range []string{"due", "running", "retrying", "dead"} {
-				cmds[i][j] = p.ZCard(ctx, s.OfTask(kind, task))
+			cmds[i] = [4]*redis.IntCmd{
+				p.ZCard(ctx, s.OfTask("due", task)), p.HLen(ctx, s.OfTask("running", task)),
+				p.ZCard(ctx, s.OfTask("retrying", task)), p.ZCard(ctx, s.OfTask("dead", task)),
 			}
 		}
 		return nil
@@ -242,7 +270,7 @@ func (s *Store) Nodes(ctx context.Context) ([]NodeInfo, error) {
 // LeaseOf finds the lease of a run that is under way, "" if it is not any more.
 // It looks through the task's leases, which are as many as its runs under way.
 func (s *Store) LeaseOf(ctx context.Context, task, runID string) (string, error) {
-	leases := s.rdb.ZScan(ctx, s.OfTask("running", task), 0, globEscape(runID)+" *", 1000).Iterator()
+	leases := s.rdb.HScan(ctx, s.OfTask("running", task), 0, globEscape(runID)+" *", 1000).Iterator()
 	if leases.Next(ctx) {
 		return leases.Val(), nil
 	}

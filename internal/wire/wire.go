@@ -14,7 +14,7 @@
 //	keyfuse:tasks             set of tasks that were ever indexed
 //	keyfuse:paused            set of tasks that nobody may claim
 //	keyfuse:due:<task>        zset id → due ms (+ quarters: how it was found)
-//	keyfuse:running:<task>    zset "run attempt node" (a lease) → claimed at ms
+//	keyfuse:running:<task>    hash "run attempt node" (a lease) → claimed at ms
 //	keyfuse:retrying:<task>   zset run → next attempt ms
 //	keyfuse:dead:<task>       zset run → died at ms
 //	keyfuse:runs:<task>       hash run → record (see Run)

@@ -24,20 +24,20 @@ local node, seq = ARGV[1], tonumber(ARGV[2])
 local left, bytes, limit, channel = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local FIRST_TASK = 7
 local CHUNK = 32 -- records read at a time, between two looks at the bytes
-local SOURCES = { [0] = 'index', [1] = 'event', [2] = 'sweep', [3] = 'manual' }
+local QUARTERS = { [0] = 'index', [1] = 'event', [2] = 'sweep', [3] = 'manual' }
 
 local reply = { time[1], time[2], -1, 0, '' }
 local taken = 0      -- runs taken by this call
 local receipt = {}   -- of what, for a replay: `task rid attempt`, or `task +from to` for runs named by this call
 
-local function answer(task, member, rec)
-  reply[#reply + 1] = task
-  reply[#reply + 1] = member
-  reply[#reply + 1] = rec
+local function answer(task, held, rec)
+  local n = #reply
+  reply[n + 1], reply[n + 2], reply[n + 3] = task, held, rec
   bytes = bytes - #rec
 end
 
-local function new_rid(i) return node .. '.' .. ms(seq) .. '.' .. ms(i) end
+local rid_prefix = node .. '.' .. ms(seq) .. '.'
+local first_lease = ' 1 ' .. node -- what follows the run in a first attempt's lease
 
 if not redis.call('ZSCORE', root .. 'nodes', node) then
   reply[3] = -2
@@ -50,23 +50,23 @@ if last then
   if seq == last_seq then
     local function again(task, rid, attempt)
       local member = lease(rid, attempt, node)
-      if redis.call('ZSCORE', running_key(task), member) then
+      if redis.call('HEXISTS', running_key(task), member) == 1 then
         answer(task, member, redis.call('HGET', runs_key(task), rid))
       end
     end
     for task, rid, attempt in string.gmatch(last, ' (%S+) (%S+) (%d+)') do
       local from = string.match(rid, '^+(%d+)')
       if not from then again(task, rid, attempt) end
-      for i = tonumber(from or 1), tonumber(from and attempt or 0) do again(task, new_rid(i), 1) end
+      for i = tonumber(from or 1), tonumber(from and attempt or 0) do again(task, rid_prefix .. i, 1) end
     end
-    reply[3] = ms(now)
+    reply[3] = now_text
     return reply
   end
 end
 
 local function take_retrying(task, want)
   local key = retrying_key(task)
-  local rids = redis.call('ZRANGE', key, '-inf', ms(now), 'BYSCORE', 'LIMIT', 0, want)
+  local rids = redis.call('ZRANGE', key, '-inf', now_text, 'BYSCORE', 'LIMIT', 0, want)
   local done = 0
   while done < #rids and bytes > 0 do
     local upto = math.min(done + CHUNK, #rids)
@@ -79,16 +79,17 @@ local function take_retrying(task, want)
         rec = attempt .. string.sub(rec, string.find(rec, ' ', 1, true), -1)
         records[#records + 1] = rid
         records[#records + 1] = rec
-        leases[#leases + 1] = ms(now)
-        leases[#leases + 1] = lease(rid, attempt, node)
-        answer(task, leases[#leases], rec)
+        local held = lease(rid, attempt, node)
+        leases[#leases + 1] = held
+        leases[#leases + 1] = now_text
+        answer(task, held, rec)
         receipt[#receipt + 1] = task .. ' ' .. rid .. ' ' .. attempt
         taken = taken + 1
       end
     end
     if #records > 0 then
       redis.call('HSET', runs_key(task), unpack(records))
-      redis.call('ZADD', running_key(task), unpack(leases))
+      redis.call('HSET', running_key(task), unpack(leases))
     end
     done = upto
   end
@@ -103,10 +104,17 @@ local function set_aside(task, id, due, value)
   if not value and redis.call('TYPE', class_key(id)).ok == 'none' then return end
   local other = value and task_of(value)
   if other and other ~= task and #value - #other - 1 <= limit then
-    return index(other, { ms(now), id }, channel)
+    return index(other, { now_text, id }, channel)
   end
   reply[4] = reply[4] + 1
   reply[5] = id
+end
+
+-- The fields due, reason and source of a new record, from a score in the index.
+local function origin(at)
+  if not string.find(at, '.', 1, true) then return at .. ' timer index' end
+  local source = QUARTERS[math.floor((at % 1) * 4 + 0.5)]
+  return ms(math.floor(at)) .. (source == 'manual' and ' manual ' or ' timer ') .. source
 end
 
 local function take_due(task, want)
@@ -134,20 +142,15 @@ local function take_due(task, want)
       if due or not mine or #value - #prefix > limit then
         aside[#aside + 1] = { id, due, value }
       else
-        local at = tonumber(page[2 * i])
-        local source = SOURCES[math.floor((at % 1) * 4 + 0.5)]
-        local rid = new_rid(taken)
-        local rec = record(1, math.floor(at), source == 'manual' and 'manual' or 'timer', source, 0,
-          id, '', string.sub(value, #prefix + 1))
-        local member = lease(rid, 1, node)
+        local rid = rid_prefix .. ms(taken)
+        local held = rid .. first_lease
+        local rec = '1 ' .. origin(page[2 * i]) .. ' 0 ' .. ms(#id) .. ' 0\n' .. id .. string.sub(value, #prefix + 1)
+        local at = 2 * #gone
         gone[#gone + 1] = classes[i]
-        records[#records + 1] = rid
-        records[#records + 1] = rec
-        leases[#leases + 1] = ms(now)
-        leases[#leases + 1] = member
-        finders[#finders + 1] = 0
-        finders[#finders + 1] = ids_member(id, task, rid)
-        answer(task, member, rec)
+        records[at + 1], records[at + 2] = rid, rec
+        leases[at + 1], leases[at + 2] = held, now_text
+        finders[at + 1], finders[at + 2] = '0', ids_member(id, task, rid)
+        answer(task, held, rec)
         taken = taken + 1
       end
     end
@@ -158,7 +161,7 @@ local function take_due(task, want)
     receipt[#receipt + 1] = task .. ' +' .. (taken - #gone) .. ' ' .. (taken - 1)
     redis.call('DEL', unpack(gone))
     redis.call('HSET', runs_key(task), unpack(records))
-    redis.call('ZADD', running_key(task), unpack(leases))
+    redis.call('HSET', running_key(task), unpack(leases))
     redis.call('ZADD', root .. 'ids', unpack(finders))
   end
   for _, a in ipairs(aside) do set_aside(task, a[1], a[2], a[3]) end

@@ -16,7 +16,7 @@ for i = 3, #ARGV, 4 do
   local member, verdict, delay, err = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), ARGV[i + 3]
   local rid = run_of(member)
   local rec = redis.call('HGET', runs_key(task), rid)
-  if redis.call('ZREM', running_key(task), member) == 0 or not rec then
+  if redis.call('HDEL', running_key(task), member) == 0 or not rec then
     if is_lost(member) then lost[#lost + 1] = (i - 3) / 4 end
   else
     local attempt = attempt_of(rec)

@@ -22,9 +22,11 @@ local function runs_key(task) return root .. 'runs:' .. task end
 local function fuse_key(id) return tag .. id end
 local function class_key(id) return 'class:' .. tag .. id end
 
--- Lua 5.1 would print a large number in 14 digits.
-local function ms(number) return string.format('%.0f', number) end
+-- Lua 5.1 would print a large number in 14 digits, and any number as a float,
+-- which takes as long as a command does.
+local function ms(number) return string.format('%d', number) end
 local function score(number) return string.format('%.2f', number) end
+local now_text = ms(now)
 
 -- The members of keyfuse:ids: what finds the runs of a job by its id.
 local function ids_member(id, task, rid) return id .. '\0' .. task .. ' ' .. rid end
@@ -78,12 +80,8 @@ end
 
 -- A run's record is a line of fields and then three strings end to end:
 --   attempt due reason source count #id #error\n id error payload
-local function record(attempt, due, reason, source, count, id, err, payload)
-  return attempt .. ' ' .. ms(due) .. ' ' .. reason .. ' ' .. source .. ' ' .. count ..
-    ' ' .. #id .. ' ' .. #err .. '\n' .. id .. err .. payload
-end
-
--- The same record with another attempt and, unless nil, another error.
+-- claim.lua makes it. This is the same record with another attempt and, unless
+-- nil, another error.
 local function amend(rec, attempt, err)
   local line_end = string.find(rec, '\n', 1, true)
   local middle, id_len, err_len = string.match(string.sub(rec, 1, line_end - 1), '^%d+ (.*) (%d+) (%d+)$')
@@ -96,14 +94,14 @@ end
 
 local function attempt_of(rec) return tonumber(string.match(rec, '^%d+')) end
 
--- A member of keyfuse:running:<task>: a lease. The attempt in it is the
--- fencing token: whoever holds an older one finds no such member.
+-- A field of keyfuse:running:<task>: a lease. The attempt in it is the fencing
+-- token: whoever holds an older one finds no such field.
 local function lease(rid, attempt, node) return rid .. ' ' .. attempt .. ' ' .. node end
-local function run_of(member) return string.match(member, '^%S+') end
+local function run_of(held) return string.sub(held, 1, string.find(held, ' ', 1, true) - 1) end
 
 -- Whether a lease that is not held was lost. While its node has not been given
 -- up nobody else ends its leases: then an earlier call settled the run, and only
 -- its reply was lost.
-local function is_lost(member)
-  return not redis.call('ZSCORE', root .. 'nodes', string.match(member, '%S+$'))
+local function is_lost(held)
+  return not redis.call('ZSCORE', root .. 'nodes', string.match(held, '%S+$'))
 end

@@ -5,17 +5,17 @@
 -- ARGV  1 node that was given up   2 task   3 cursor, 0 at first
 --       4 error to leave in the records   5 wake-up channel
 -- Answer  {next cursor (0 when through), runs taken}
--- Cost  a ZSCAN of some 500 leases and 5 commands a run found.
+-- Cost  an HSCAN of some 500 leases and 5 commands a run found.
 --       Replaying it changes nothing more.
 
 local node, task, err, channel = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
-local page = redis.call('ZSCAN', running_key(task), ARGV[3], 'COUNT', 500)
+local page = redis.call('HSCAN', running_key(task), ARGV[3], 'COUNT', 500)
 local taken = 0
 for i = 1, #page[2], 2 do
   local member = page[2][i]
   local rid, attempt, holder = string.match(member, '^(%S+) (%d+) (%S+)$')
   if holder == node then
-    redis.call('ZREM', running_key(task), member)
+    redis.call('HDEL', running_key(task), member)
     local rec = redis.call('HGET', runs_key(task), rid)
     if rec then
       redis.call('HSET', runs_key(task), rid, (amend(rec, attempt, err)))
