@@ -147,7 +147,9 @@ func (e *Engine) beat(ctx context.Context) error {
 		e.log.Error("lease lost: this node was silent for too long; its handlers are cancelled, and others run their jobs", "node", name)
 		return e.beat(ctx)
 	}
-	e.look.give()
+	if first {
+		e.look.give() // claims had to wait for this lease
+	}
 	return e.reap(ctx, beat.Gone)
 }
 

@@ -75,7 +75,7 @@ type Bench struct {
 // New makes a bench with names that no other has.
 func New(rdb redis.UniversalClient, size Size, log *slog.Logger) (*Bench, error) {
 	id := strings.ToLower(rand.Text()[:6])
-	b := &Bench{rdb: rdb, size: size.complete(), name: "bench:" + id + ":", task: "keyfuse-bench-" + id, log: log}
+	b := &Bench{rdb: rdb, size: size.complete(), name: "b:" + id + ":", task: "bench-" + id, log: log}
 	var err error
 	b.jobs, err = client.New(rdb, client.Config{IDPrefix: b.name})
 	return b, err
@@ -174,6 +174,8 @@ func (r *running) take(ctx context.Context, n int) ([]engine.Firing, error) {
 
 const idDigits = 7
 
+// id is 20 bytes long for a kind of four letters, which is what the memory of a
+// pending job is promised for.
 func (b *Bench) id(kind string, i int) string {
 	number := strconv.Itoa(i)
 	return b.name + kind + strings.Repeat("0", max(0, idDigits-len(number))) + number

@@ -21,7 +21,7 @@ func (b *Bench) schedule(ctx context.Context) ([]Figure, error) {
 	due := time.Now().Add(24 * time.Hour)
 	start := time.Now()
 	for i := range single {
-		_, err := b.jobs.Schedule(ctx, client.Spec{ID: b.id("one", i), Task: b.task, Payload: payload, At: due})
+		_, err := b.jobs.Schedule(ctx, client.Spec{ID: b.id("solo", i), Task: b.task, Payload: payload, At: due})
 		if err != nil {
 			return nil, err
 		}
@@ -33,7 +33,7 @@ func (b *Bench) schedule(ctx context.Context) ([]Figure, error) {
 	}
 	start = time.Now()
 	// Spread over a day, as real jobs are.
-	err = b.arm(ctx, "job", bulk, func(i int) time.Time { return due.Add(time.Duration(i) * time.Second) })
+	err = b.arm(ctx, "bulk", bulk, func(i int) time.Time { return due.Add(time.Duration(i) * time.Second) })
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (b *Bench) burst(ctx context.Context) ([]Figure, error) {
 		return nil, err
 	}
 	due := now.Add(2*time.Second + time.Duration(n)*25*time.Microsecond)
-	if err := b.arm(ctx, "burst", n, func(int) time.Time { return due }); err != nil {
+	if err := b.arm(ctx, "many", n, func(int) time.Time { return due }); err != nil {
 		return nil, err
 	}
 	firings, err := r.take(ctx, n)
@@ -95,7 +95,7 @@ func (b *Bench) lateness(ctx context.Context) ([]Figure, error) {
 		return nil, err
 	}
 	far := now.Add(24 * time.Hour)
-	if err := b.arm(ctx, "far", b.size.Pending, func(i int) time.Time { return far.Add(time.Duration(i) * time.Millisecond) }); err != nil {
+	if err := b.arm(ctx, "wait", b.size.Pending, func(i int) time.Time { return far.Add(time.Duration(i) * time.Millisecond) }); err != nil {
 		return nil, err
 	}
 	if now, err = b.redisNow(ctx); err != nil {
@@ -126,7 +126,7 @@ func (b *Bench) idle(ctx context.Context) ([]Figure, error) {
 	}
 	defer r.stop() //nolint:errcheck // it was measured already
 	// One that is far away, so that there is something to wait for.
-	if err := b.arm(ctx, "far", 1, func(int) time.Time { return time.Now().Add(time.Hour) }); err != nil {
+	if err := b.arm(ctx, "wait", 1, func(int) time.Time { return time.Now().Add(time.Hour) }); err != nil {
 		return nil, err
 	}
 	var commands counter

@@ -18,11 +18,10 @@ local ARMED, REPLACED, KEPT, PENDING, FOREIGN = 0, 1, 2, 3, 4
 local answers, answered, KEEP_MS = root .. 'answers', root .. 'answered', 30000
 
 local told = redis.call('HGET', answers, token)
-if told then
-  local again = {}
-  for part in string.gmatch(told, '%S+') do again[#again + 1] = part end
-  return again
-end
+local again = {}
+for part in string.gmatch(told or '', '%S+') do again[#again + 1] = part end
+if #again > 1 then return again end
+now = tonumber(again[1]) or now -- only the time was kept if all jobs were armed
 
 local jobs, keys, seen, all_new = {}, {}, {}, true
 for i = 4, #ARGV, 4 do
@@ -34,6 +33,13 @@ for i = 4, #ARGV, 4 do
   keys[#keys + 1] = class_key(id)
   if seen[id] then all_new = false end
   seen[id] = true
+end
+if told then
+  for _, job in ipairs(jobs) do
+    again[#again + 1] = ARMED
+    again[#again + 1] = ms(job.due)
+  end
+  return again
 end
 all_new = all_new and redis.call('EXISTS', unpack(keys)) == 0
 
@@ -55,7 +61,7 @@ local function existing(job)
   return PENDING, task, due
 end
 
-local reply, mapping, batches, wrote = { ms(now) }, {}, {}, false
+local reply, mapping, batches, wrote, all_armed = { ms(now) }, {}, {}, false, true
 
 local function arm(job)
   wrote = true
@@ -77,6 +83,7 @@ local function flush()
 end
 
 local function answer(code, due)
+  all_armed = all_armed and code == ARMED
   reply[#reply + 1] = code
   reply[#reply + 1] = due == math.huge and '-1' or ms(due)
 end
@@ -102,7 +109,7 @@ flush()
 
 -- Keeps the answer for a while. What armed nothing may be tried again.
 if wrote then
-  redis.call('HSET', answers, token, table.concat(reply, ' '))
+  redis.call('HSET', answers, token, all_armed and reply[1] or table.concat(reply, ' '))
   redis.call('ZADD', answered, ms(now), token)
   local old = redis.call('ZRANGE', answered, '-inf', ms(now - KEEP_MS), 'BYSCORE', 'LIMIT', 0, 10)
   if #old > 0 then
