@@ -44,11 +44,12 @@ type Spec struct {
 type Scheduled struct {
 	Job
 	Replaced bool // it took the place of a pending job
-	Kept     bool // it was pending before: the new one was not wanted
+	Kept     bool // one was pending before, and stays; only its Due is given
 }
 
-// Schedule arms one job. Errors: ErrInvalid; ErrExists, with the job that is
-// there; ErrForeignKey; or what Redis answered.
+// Schedule arms one job. Errors: ErrInvalid; ErrExists; ErrForeignKey; or what
+// Redis answered. If a job was kept, or refused with ErrExists, Due is that of
+// the job that is there, and Get tells its task and payload.
 func (c *Client) Schedule(ctx context.Context, spec Spec) (Scheduled, error) {
 	results, err := c.chunk(ctx, spec.IfExists, []Spec{spec})
 	if err != nil {
@@ -229,7 +230,9 @@ func (c *Client) move(ctx context.Context, id string, when wire.When, manual boo
 	return job, met(id, moved.Outcome, moved.RunID)
 }
 
-// Cancel removes what has not started of a job. Errors: ErrNotFound; ErrRunning
+// Cancel removes what has not started of a job. If the connection makes a call
+// again whose reply was lost, the answer is that of the second one: ErrNotFound
+// for a job that the first one cancelled. Errors: ErrNotFound; ErrRunning
 // if a run of it is under way, which goes on; ErrDead; or what Redis answered.
 func (c *Client) Cancel(ctx context.Context, id string) error {
 	if err := c.checkID(id); err != nil {

@@ -74,6 +74,7 @@ func (c *claimer) claimAll(ctx context.Context) time.Duration {
 		c.failures = 0
 		c.noteClock(sent, claimed.Now)
 		c.pool.add(claimed.Runs)
+		c.bury(claimed.Broken)
 		wait := poll
 		if !claimed.Next.IsZero() {
 			wait = min(claimed.Next.Sub(c.redisNow()), poll)
@@ -106,3 +107,14 @@ func (c *claimer) claim(ctx context.Context, runs int, wants []wire.Want) (wire.
 	}
 	return claimed, nil
 }
+
+// bury puts runs among the dead letters whose records can't be read: somebody
+// else has written there, and the others must go on.
+func (c *claimer) bury(broken []wire.Run) {
+	for _, run := range broken {
+		c.log.Error("a run's record can't be read; it goes to the dead letters as it is", "task", run.Task, "run", run.RunID)
+		c.out.add(outcome{run: run, Firing: Firing{Job: jobOf(run), Outcome: Died, Err: errBroken}})
+	}
+}
+
+var errBroken = errors.New("its record can't be read")

@@ -121,7 +121,9 @@ func (e *Engine) subscribed(ctx context.Context) {
 		e.live.set(err.Error())
 	}
 	e.look.give()
-	e.swept.ask(e.redisNow())
+	if !e.live.stillSilent() {
+		e.swept.ask(e.redisNow())
+	}
 	e.ready.subscribed(e)
 }
 
@@ -167,6 +169,7 @@ type liveness struct {
 
 	mu      sync.Mutex
 	beats   int // heartbeats since the canary was last heard
+	silent  int // times that silence was noticed since then
 	why     string
 	silence func()
 }
@@ -184,9 +187,17 @@ func (l *liveness) beating() {
 // heard notes the canary.
 func (l *liveness) heard() {
 	l.mu.Lock()
-	l.beats = 0
+	l.beats, l.silent = 0, 0
 	l.mu.Unlock()
 	l.set("")
+}
+
+// stillSilent says that subscribing anew has not helped so far: then another
+// sweep for it would find no more than the one that comes every minute.
+func (l *liveness) stillSilent() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.silent > 1
 }
 
 // check breaks the subscription if the canary was not heard for too long.
@@ -196,6 +207,7 @@ func (l *liveness) check() {
 	silence := l.silence
 	if silent {
 		l.beats = 0
+		l.silent++
 	}
 	l.mu.Unlock()
 	if silent {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -69,6 +70,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+var nop = registry.Func(func(context.Context, registry.Job) error { return nil })
+
 // checkUsable fails unless everything in cfg may be taken as it is: the
 // registry panics at options it can't accept.
 func checkUsable(t *testing.T, cfg Config) {
@@ -78,7 +81,7 @@ func checkUsable(t *testing.T, cfg Config) {
 		if task.Kind == nil {
 			t.Errorf("task %q has no kind", task.Name)
 		}
-		reg.Register(task.Name, registry.Func(nil), task.Options)
+		reg.Register(task.Name, nop, task.Options)
 	}
 	ids := map[string]bool{}
 	for _, trigger := range cfg.Triggers {

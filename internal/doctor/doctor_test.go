@@ -98,7 +98,7 @@ func TestBadSettingsFailWithTheirFix(t *testing.T) {
 	want(t, checks, "events", Fail, "no event")
 	want(t, checks, "eviction", Fail, "volatile-ttl", "CONFIG SET maxmemory-policy noeviction")
 	want(t, checks, "persistence", Warn, "loses all jobs", "appendonly yes")
-	want(t, checks, "pubsub buffer", Warn, "131072", "pubsub 32mb 8mb 60")
+	want(t, checks, "pubsub buffer", Warn, "131072", "pubsub 256mb 64mb 60")
 	want(t, checks, "nodes", Warn, "keyfuse serve")
 
 	set(t, rdb, "CONFIG", "SET", "maxmemory", "0", "save", "3600 1")

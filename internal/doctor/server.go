@@ -149,7 +149,7 @@ func (e *exam) buffer(ctx context.Context) Check {
 			break
 		}
 		if hard > 0 && hard < bufferFloor || soft > 0 && soft < bufferFloor {
-			return warn(`CONFIG SET client-output-buffer-limit "pubsub 32mb 8mb 60", and in redis.conf`,
+			return warn(`CONFIG SET client-output-buffer-limit "pubsub 256mb 64mb 60", and in redis.conf`,
 				"a subscriber is cut off at %d bytes (%d for %s s): a burst of events is lost whole, and its bare jobs wait for the sweep", hard, soft, fields[i+3])
 		}
 		return ok("a subscriber may lag by %d bytes", hard)

@@ -32,6 +32,7 @@ type Claimed struct {
 	Now     time.Time // Redis's clock
 	Next    time.Time // when the next run that was asked for is due; zero if none is known
 	Runs    []Run
+	Broken  []Run  // whose records can't be read: only Task, RunID and Lease are known
 	Refused int    // jobs that can't be run: no string, or payload over the limit
 	Example string // the id of one of them
 }
@@ -64,11 +65,12 @@ func (s *Store) Claim(ctx context.Context, req ClaimRequest) (Claimed, error) {
 	claimed.Runs = make([]Run, 0, (len(reply)-5)/3)
 	for i := 5; i+2 < len(reply); i += 3 {
 		run, err := parseRecord(asString(reply[i+2]))
-		if err != nil {
-			return Claimed{}, err
-		}
 		run.Task, run.Lease, run.State = asString(reply[i]), asString(reply[i+1]), Running
 		run.RunID = parseLease(run.Lease)
+		if err != nil {
+			claimed.Broken = append(claimed.Broken, run)
+			continue
+		}
 		claimed.Runs = append(claimed.Runs, run)
 	}
 	return claimed, nil

@@ -58,14 +58,12 @@ func (s *Store) Get(ctx context.Context, ids ...string) ([]Holding, error) {
 		if err := need(fields, 4); err != nil {
 			return nil, err
 		}
-		if holdings[i], err = holding(id, fields); err != nil {
-			return nil, err
-		}
+		holdings[i] = holding(id, fields)
 	}
 	return holdings, nil
 }
 
-func holding(id string, fields []any) (Holding, error) {
+func holding(id string, fields []any) Holding {
 	h := Holding{ID: id}
 	h.Class, h.HasClass = fields[0].(string)
 	switch fuse := asInt(fields[1]); fuse {
@@ -80,17 +78,14 @@ func holding(id string, fields []any) (Holding, error) {
 	}
 	runs, _ := fields[3].([]any)
 	for i := 0; i+4 < len(runs); i += 5 {
-		run, err := parseRecord(asString(runs[i+4]))
-		if err != nil {
-			return h, err
-		}
+		run := readRecord(asString(runs[i+4]))
 		run.Task, run.RunID, run.State = asString(runs[i]), asString(runs[i+1]), State(asString(runs[i+2]))
 		if at := asInt(runs[i+3]); at >= 0 {
 			run.At = msTime(at)
 		}
 		h.Runs = append(h.Runs, run)
 	}
-	return h, nil
+	return h
 }
 
 // Place is a place in a listing: behind a member of a sorted set.
@@ -170,10 +165,7 @@ func (s *Store) Records(ctx context.Context, state State, task string, members [
 		if !ok {
 			continue
 		}
-		run, err := parseRecord(text)
-		if err != nil {
-			return nil, err
-		}
+		run := readRecord(text)
 		run.Task, run.RunID, run.State, run.At = task, ids[i], state, msTime(int64(members[i].Score))
 		if state == Running {
 			run.Lease = members[i].Member.(string)

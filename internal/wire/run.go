@@ -83,6 +83,16 @@ func parseRecord(record string) (Run, error) {
 	}, nil
 }
 
+// readRecord is parseRecord for who shows runs: one that can't be read says so
+// instead of hiding the others.
+func readRecord(record string) Run {
+	run, err := parseRecord(record)
+	if err != nil {
+		run.LastError = err.Error()
+	}
+	return run
+}
+
 // parseLease reads the run and attempt from a member of keyfuse:running.
 func parseLease(member string) (runID string) {
 	runID, _, _ = strings.Cut(member, " ")

@@ -76,7 +76,7 @@ local function take_retrying(task, want)
     for i, rec in ipairs(recs) do
       if rec then
         local rid, attempt = rids[done + i], attempt_of(rec) + 1
-        rec = attempt .. string.sub(rec, string.find(rec, ' ', 1, true), -1)
+        rec = attempt .. string.sub(rec, string.find(rec, ' ', 1, true) or 1)
         records[#records + 1] = rid
         records[#records + 1] = rec
         local held = lease(rid, attempt, node)

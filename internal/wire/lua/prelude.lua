@@ -81,10 +81,11 @@ end
 -- A run's record is a line of fields and then three strings end to end:
 --   attempt due reason source count #id #error\n id error payload
 -- claim.lua makes it. This is the same record with another attempt and, unless
--- nil, another error.
+-- nil, another error; what is no record stays as it is.
 local function amend(rec, attempt, err)
-  local line_end = string.find(rec, '\n', 1, true)
+  local line_end = string.find(rec, '\n', 1, true) or 1
   local middle, id_len, err_len = string.match(string.sub(rec, 1, line_end - 1), '^%d+ (.*) (%d+) (%d+)$')
+  if not middle then return rec, '' end
   local id = string.sub(rec, line_end + 1, line_end + id_len)
   local old = string.sub(rec, line_end + id_len + 1, line_end + id_len + err_len)
   local payload = string.sub(rec, line_end + id_len + err_len + 1)
@@ -92,7 +93,7 @@ local function amend(rec, attempt, err)
   return attempt .. ' ' .. middle .. ' ' .. id_len .. ' ' .. #err .. '\n' .. id .. err .. payload, id
 end
 
-local function attempt_of(rec) return tonumber(string.match(rec, '^%d+')) end
+local function attempt_of(rec) return tonumber(string.match(rec, '^%d+') or 0) end
 
 -- A field of keyfuse:running:<task>: a lease. The attempt in it is the fencing
 -- token: whoever holds an older one finds no such field.
