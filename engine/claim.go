@@ -18,8 +18,8 @@ const (
 // How long the engine sleeps at most without looking at the index, in case it
 // missed that an earlier job was armed.
 const (
-	pollHealthy  = 15 * time.Second
-	pollDegraded = 2 * time.Second
+	pollHealthy  = 5 * time.Second
+	pollDegraded = time.Second / 2
 )
 
 // claimer is the claim loop's own state.

@@ -162,11 +162,11 @@ func (s *Server) execute(c *call) {
 }
 
 func (c *call) unknown() string {
-	quoted := ""
+	var quoted strings.Builder
 	for _, arg := range c.args[:min(len(c.args), 20)] {
-		quoted += fmt.Sprintf("'%s' ", arg[:min(len(arg), 128)])
+		quoted.WriteString(fmt.Sprintf("'%s' ", arg[:min(len(arg), 128)]))
 	}
-	return fmt.Sprintf("ERR unknown command '%s', with args beginning with: %s", c.name, quoted)
+	return fmt.Sprintf("ERR unknown command '%s', with args beginning with: %s", c.name, quoted.String())
 }
 
 // passWrite lets the engine run a command. If that may have changed keys, all

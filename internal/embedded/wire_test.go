@@ -39,11 +39,12 @@ func (w *wire) do(args ...string) string {
 
 func (w *wire) send(args ...string) {
 	w.t.Helper()
-	request := fmt.Sprintf("*%d\r\n", len(args))
+	var request strings.Builder
+	request.WriteString(fmt.Sprintf("*%d\r\n", len(args)))
 	for _, arg := range args {
-		request += fmt.Sprintf("$%d\r\n%s\r\n", len(arg), arg)
+		request.WriteString(fmt.Sprintf("$%d\r\n%s\r\n", len(arg), arg))
 	}
-	if _, err := io.WriteString(w.conn, request); err != nil {
+	if _, err := io.WriteString(w.conn, request.String()); err != nil {
 		w.t.Fatalf("sending %.80q: %v", args, err)
 	}
 }
