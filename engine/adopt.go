@@ -31,7 +31,7 @@ func (e *Engine) adoptLoop(ctx context.Context) {
 		}
 		for chunk := range slices.Chunk(ids, adoptWindow) {
 			err := retry(ctx, func() error {
-				adopted, err := e.adopt(ctx, wire.ByEvent, chunk)
+				adopted, err := e.adopt(ctx, chunk)
 				e.troubles.note("adopting", err)
 				e.tellRefused(adopted)
 				return err
@@ -43,8 +43,8 @@ func (e *Engine) adoptLoop(ctx context.Context) {
 	}
 }
 
-func (e *Engine) adopt(ctx context.Context, by wire.Finder, ids []string) (wire.Adopted, error) {
-	adopted, err := e.store.Adopt(ctx, by, orphanGrace, e.cfg.MaxPayload, ids)
+func (e *Engine) adopt(ctx context.Context, ids []string) (wire.Adopted, error) {
+	adopted, err := e.store.Adopt(ctx, wire.ByEvent, orphanGrace, e.cfg.MaxPayload, ids)
 	if err == nil && adopted.Indexed+adopted.Known > 0 {
 		e.look.give()
 	}

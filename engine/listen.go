@@ -193,7 +193,7 @@ func (l *liveness) heard() {
 }
 
 // stillSilent says that subscribing anew has not helped so far: then another
-// sweep for it would find no more than the one that comes every minute.
+// sweep for it would find no more than the next one that comes anyway.
 func (l *liveness) stillSilent() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

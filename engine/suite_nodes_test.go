@@ -241,9 +241,9 @@ func anyBytes(w *world) {
 
 func eventsAlone(w *world) {
 	n := w.start(tasks(map[string]registry.Func{"mail": nop}), engine.Config{})
-	await(w, n.sweeps, "the first sweep; the next one is far")
-	w.schedule(client.Spec{ID: "own", Task: "mail", In: w.span})
-	w.set("bare", "x", 2*w.span)
+	await(w, n.sweeps, "the first sweep; the next one is seconds away")
+	w.schedule(client.Spec{ID: "own", Task: "mail", In: time.Second})
+	w.set("bare", "x", 2*time.Second)
 	w.set("class:bare", "mail", 0)
 	w.rdb.Del(w.Context(), "keyfuse:due:mail")
 	for _, want := range []string{"own", "bare"} {

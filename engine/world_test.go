@@ -29,7 +29,7 @@ type world struct {
 	dial  func(ctx context.Context, network, addr string) (net.Conn, error)
 	rdb   *redis.Client
 	jobs  *client.Client
-	span  time.Duration // a while, but shorter than from one sweep to the next
+	span  time.Duration // a while
 	lease time.Duration
 	real  *redistest.Server // nil in a bubble
 }

@@ -36,10 +36,14 @@ func (s *Store) Adopt(ctx context.Context, by Finder, grace time.Duration, maxPa
 		args = append(args, id)
 	}
 	reply, err := s.run(ctx, s.adopt, args...)
-	if err == nil {
-		err = need(reply, 6)
-	}
 	if err != nil {
+		return Adopted{}, err
+	}
+	return readAdopted(reply)
+}
+
+func readAdopted(reply []any) (Adopted, error) {
+	if err := need(reply, 6); err != nil {
 		return Adopted{}, err
 	}
 	return Adopted{

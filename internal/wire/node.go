@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -92,47 +91,4 @@ func (s *Store) forget(ctx context.Context, node string) error {
 		return nil
 	})
 	return err
-}
-
-// sweepHold is how long a node may be silent in the middle of a sweep before
-// another one may begin.
-const sweepHold = 30 * time.Second
-
-// LockSweep asks to be the one node that sweeps. Two that sweep at once would
-// do twice the work and no harm.
-func (s *Store) LockSweep(ctx context.Context, node string) (bool, error) {
-	got, err := s.rdb.SetNX(ctx, s.Of("sweep"), node, sweepHold).Result()
-	if err != nil || got {
-		return got, err
-	}
-	// It is this node's own if the call was made again after a lost reply.
-	holder, err := s.rdb.Get(ctx, s.Of("sweep")).Result()
-	if errors.Is(err, redis.Nil) {
-		return false, nil
-	}
-	return holder == node, err
-}
-
-// HoldSweep goes on holding what LockSweep gave.
-func (s *Store) HoldSweep(ctx context.Context, node string) error {
-	return s.rdb.Set(ctx, s.Of("sweep"), node, sweepHold).Err()
-}
-
-// UnlockSweep ends what LockSweep began.
-func (s *Store) UnlockSweep(ctx context.Context) error {
-	return s.rdb.Del(ctx, s.Of("sweep")).Err()
-}
-
-// NoteSweep notes when a sweep began that came to its end.
-func (s *Store) NoteSweep(ctx context.Context, began time.Time) error {
-	return s.rdb.Set(ctx, s.Of("swept"), began.UnixMilli(), 0).Err()
-}
-
-// LastSweep is when the last complete sweep began; zero if there was none.
-func (s *Store) LastSweep(ctx context.Context) (time.Time, error) {
-	ms, err := s.rdb.Get(ctx, s.Of("swept")).Int64()
-	if errors.Is(err, redis.Nil) {
-		return time.Time{}, nil
-	}
-	return msTime(ms), err
 }

@@ -17,7 +17,7 @@ var nodeChecks = []check{
 	{"node: reaping leaves other nodes' runs alone, also of similar names", reapOnlyOwn},
 	{"node: thousands of leases are reaped in rounds", reapMany},
 	{"node: what leaves is forgotten", leaveForgets},
-	{"node: one sweeps at a time", sweepLock},
+	{"node: one sweeps at a time", sweepTurns},
 	{"node: the canary burns", canaryBurns},
 	{"node: another format is refused", formatRefused},
 }
@@ -124,18 +124,21 @@ func leaveForgets(w *world) {
 	equal(w, "keys", w.dump(), "")
 }
 
-func sweepLock(w *world) {
-	equal(w, "never", must(w.s.LastSweep(w.Context()))(w).IsZero(), true)
-	for range 2 { // again after a lost reply
-		equal(w, "n", must(w.s.LockSweep(w.Context(), "n"))(w), true)
+func sweepTurns(w *world) {
+	step := func(node, cursor string, since time.Time) wire.Swept {
+		return must(w.s.Sweep(w.Context(), wire.SweepStep{
+			Node: node, Cursor: cursor, Since: since, Wait: w.span, Share: 50, MaxPayload: 100,
+		}))(w)
 	}
-	equal(w, "m", must(w.s.LockSweep(w.Context(), "m"))(w), false)
-	must(0, w.s.HoldSweep(w.Context(), "n"))(w)
-	began := time.UnixMilli(w.now().UnixMilli())
-	must(0, w.s.NoteSweep(w.Context(), began))(w)
-	must(0, w.s.UnlockSweep(w.Context()))(w)
-	equal(w, "last", must(w.s.LastSweep(w.Context()))(w), began)
-	equal(w, "m", must(w.s.LockSweep(w.Context(), "m"))(w), true)
+	w.set("class:bare", "mail", 0)
+	equal(w, "n", step("n", "", time.Time{}), wire.Swept{Mine: true, Adopted: wire.Adopted{Indexed: 1}})
+	began := w.now()
+	equal(w, "m, as the last one will do", step("m", "", time.Time{}), wire.Swept{})
+	w.pass(w.span / 2)
+	equal(w, "m, since something was missed", step("m", "", began.Add(time.Millisecond)), wire.Swept{Mine: true, Adopted: wire.Adopted{Known: 1}})
+	equal(w, "n, in the middle of one that m took over", step("n", "7", time.Time{}), wire.Swept{})
+	w.pass(w.span + time.Millisecond)
+	equal(w, "n, when the wait is over", step("n", "", time.Time{}).Mine, true)
 }
 
 func canaryBurns(w *world) {

@@ -22,30 +22,42 @@ type Store struct {
 	rdb redis.UniversalClient
 	db  int
 
-	arm, claim, done, fail, adopt, cancel, move, get, unbury, beat, reap, page *redis.Script
+	arm, claim, done, fail, adopt, sweep, cancel, move, get, unbury, beat, reap, page *redis.Script
 }
 
 // NewStore makes a store on a connection. db is the number of the database that
 // the connection uses: Redis's channels are named after it.
 func NewStore(rdb redis.UniversalClient, db int) (*Store, error) {
 	s := &Store{rdb: rdb, db: db}
-	prelude, err := luaFiles.ReadFile("lua/prelude.lua")
-	if err != nil {
-		return nil, err
-	}
 	for name, script := range map[string]**redis.Script{
 		"arm": &s.arm, "claim": &s.claim, "done": &s.done, "fail": &s.fail,
-		"adopt": &s.adopt, "cancel": &s.cancel, "move": &s.move, "get": &s.get,
+		"adopt": &s.adopt, "sweep": &s.sweep, "cancel": &s.cancel, "move": &s.move, "get": &s.get,
 		"exhume": &s.unbury, "beat": &s.beat, "reap": &s.reap,
 		"page": &s.page,
 	} {
-		text, err := luaFiles.ReadFile("lua/" + name + ".lua")
+		var err error
+		if *script, err = load(name); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// load puts a script together with what stands before it.
+func load(name string) (*redis.Script, error) {
+	files := []string{"prelude", name}
+	if name == "adopt" || name == "sweep" {
+		files = []string{"prelude", "adoption", name}
+	}
+	var script []byte
+	for _, file := range files {
+		text, err := luaFiles.ReadFile("lua/" + file + ".lua")
 		if err != nil {
 			return nil, err
 		}
-		*script = redis.NewScript(string(prelude) + string(text))
+		script = append(script, text...)
 	}
-	return s, nil
+	return redis.NewScript(string(script)), nil
 }
 
 // DB is the number of the database.

@@ -26,8 +26,7 @@
 //	keyfuse:answers           hash token → what arming answered, for a replay
 //	keyfuse:answered          zset token → answered at ms
 //	keyfuse:canary:<node>     string with a TTL: proves that events arrive
-//	keyfuse:sweep             string with a TTL: held by the node that sweeps
-//	keyfuse:swept             string: when the last whole sweep began, ms
+//	keyfuse:sweep             string: whose turn it is to sweep (see sweep.lua)
 //	keyfuse:wake:<db>         pub/sub channel: a task whose earliest job changed
 //
 // A job is pending while it has a class key; claiming moves the value of that

@@ -1,0 +1,90 @@
+-- adoption.lua stands, behind the prelude, before adopt.lua and sweep.lua: how
+-- bare jobs get into the index. An id that has a class key and is in no index is
+-- indexed: at the time its fuse ends; or, if its fuse is gone, now if that was
+-- heard, and else after a grace, since its fuse may be about to be set.
+--
+-- ARGV  1 event | sweep: who found them   2 grace in ms
+--       3 payload limit in bytes   4 wake-up channel
+-- Gives adopt_all(ids, from, upto), and adopted: {indexed, known, immortal,
+-- refused, example, why}: how many ids were indexed, were so already, have a fuse
+-- without TTL, have a class key that makes no job (empty, another type, no task
+-- name, payload over the limit); and one of these.
+-- Cost  MGET of the class keys, ZMSCORE of those that exist; 2 commands more for
+--       each that is in no index.
+
+local by_event, grace, limit, channel = ARGV[1] == 'event', tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+local CHUNK = 32
+local adopted = { 0, 0, 0, 0, '', '' }
+local INDEXED, KNOWN, IMMORTAL, REFUSED, EXAMPLE, WHY = 1, 2, 3, 4, 5, 6
+
+local function refuse(id, why)
+  adopted[REFUSED] = adopted[REFUSED] + 1
+  adopted[EXAMPLE], adopted[WHY] = id, why
+end
+
+-- ids by task, of class keys that make a job
+local found = {}
+local function sort(id, value)
+  local task = task_of(value)
+  if not task then return refuse(id, 'its value begins with no task name') end
+  if #value - #task - 1 > limit then return refuse(id, 'its payload is over the limit') end
+  local ids = found[task] or {}
+  found[task] = ids
+  ids[#ids + 1] = id
+end
+
+-- Reads the class keys of ids[from] to ids[upto], a few at a time.
+local function look_up(ids, from, upto)
+  for first = from, upto, CHUNK do
+    local classes = {}
+    for i = first, math.min(first + CHUNK - 1, upto) do classes[#classes + 1] = class_key(ids[i]) end
+    for i, value in ipairs(redis.call('MGET', unpack(classes))) do
+      local id = ids[first + i - 1]
+      if value then
+        sort(id, value)
+      elseif not by_event and redis.call('TYPE', classes[i]).ok ~= 'none' then
+        refuse(id, 'it is no string')
+      end
+    end
+  end
+end
+
+local function adopt(id, batch)
+  local due = fuse_due(id)
+  if due == math.huge then
+    adopted[IMMORTAL] = adopted[IMMORTAL] + 1
+    return
+  end
+  if not due then due = by_event and now + 0.25 or now + grace + 0.5 end
+  batch[#batch + 1] = score(due)
+  batch[#batch + 1] = id
+  adopted[INDEXED] = adopted[INDEXED] + 1
+end
+
+-- Indexes what was found and is in no index yet.
+local function index_found()
+  for task, ids in pairs(found) do
+    local batch = {}
+    for i, known in ipairs(redis.call('ZMSCORE', due_key(task), unpack(ids))) do
+      -- A fuse that is heard before the index's time was set again, to end earlier.
+      if known and not (by_event and tonumber(known) >= now + 1) then
+        adopted[KNOWN] = adopted[KNOWN] + 1
+      else
+        adopt(ids[i], batch)
+      end
+    end
+    if #batch > 0 then
+      redis.call('SREM', root .. 'tasks', '') -- a full Redis allows it, and then what follows
+      index(task, batch, channel)
+    end
+  end
+  found = {}
+end
+
+-- Adopts the bare jobs among ids[from] to ids[upto].
+local function adopt_all(ids, from, upto)
+  for first = from, upto, 500 do -- unpack takes no more than some 8,000
+    look_up(ids, first, math.min(first + 499, upto))
+    index_found()
+  end
+end

@@ -1,0 +1,50 @@
+-- sweep.lua looks at some class keys, and indexes the bare jobs among them.
+--
+-- KEYS  1 root
+-- ARGV  1 to 4 as in adoption.lua   5 node   6 cursor, '' to begin
+--       7 since, in ms: whether a sweep is wanted that began later than the last
+--       8 pattern of the class keys   9 what the sweep has cost so far, in ms
+--       10 how long the next one waits at least, in ms   11 and how many times
+--       as long as this one cost
+-- Answer  {state, cursor, adopted…}: 0 nothing to do: the last sweep began since
+--         and its wait is not over, or another node is at it; 1 there is more,
+--         from the cursor on; 2 through.
+-- Cost  SCAN of some 5,000 keys, fewer where many are class keys.
+--       Replaying it changes nothing more.
+--
+-- keyfuse:sweep holds `began until node state`: a sweep that is under way holds
+-- for half a minute after each step, one that is through until the next is due.
+
+local node, cursor, since = ARGV[5], ARGV[6], tonumber(ARGV[7])
+local HOLD, COUNT, BUDGET, CLASS_COST = 30000, 500, 5000, 5
+local turn = root .. 'sweep'
+local began, til, holder, state = string.match(redis.call('GET', turn) or '', '^(%d+) (%d+) (%S+) (%S+)$')
+local own = holder == node and state == 'sweeping'
+
+if cursor == '' then
+  if began and now < tonumber(til) and since <= tonumber(began) and not own then return { 0, '' } end
+  began, cursor = ms(now), '0'
+elseif not own then
+  return { 0, '' } -- it took too long, and another node has begun anew
+end
+
+redis.call('SREM', root .. 'tasks', '') -- a full Redis allows it, and then what follows
+local skip, work = #class_key('') + 1, 0
+repeat
+  local page = redis.call('SCAN', cursor, 'MATCH', ARGV[8], 'COUNT', COUNT)
+  cursor = page[1]
+  local ids = {}
+  for _, key in ipairs(page[2]) do
+    local id = string.sub(key, skip)
+    if id ~= '' and #id <= 512 and not string.find(id, '^class:') and not string.find(id, '^keyfuse:') then
+      ids[#ids + 1] = id
+    end
+  end
+  adopt_all(ids, 1, #ids)
+  work = work + COUNT + CLASS_COST * #ids
+until cursor == '0' or work >= BUDGET
+
+local done = cursor == '0'
+local wait = done and math.max(tonumber(ARGV[10]), tonumber(ARGV[11]) * tonumber(ARGV[9])) or HOLD
+redis.call('SET', turn, began .. ' ' .. ms(now + wait) .. ' ' .. node .. ' ' .. (done and 'done' or 'sweeping'))
+return { done and 2 or 1, cursor, unpack(adopted) }
