@@ -52,8 +52,9 @@ type Exec struct {
 	// and how long its output is waited for after it has ended, in case a
 	// child holds on to it. Zero means 5 s.
 	KillDelay time.Duration
-	// Logger takes a record at debug for each ended command, with the kept
-	// output. Nil means slog.Default, as it is when the task is made.
+	// Logger takes a record for each ended command, with the kept output: at
+	// info if it wrote something, else at debug. Nil means slog.Default, as it
+	// is when the task is made.
 	Logger *slog.Logger
 }
 
@@ -188,10 +189,15 @@ func (t *execTask) failed(err error, stdout, stderr *tail) error {
 }
 
 func (t *execTask) log(ctx context.Context, job registry.Job, cmd *exec.Cmd, stdout, stderr *tail) {
-	if !t.Logger.Enabled(ctx, slog.LevelDebug) {
+	level := slog.LevelDebug
+	if len(stdout.kept)+len(stderr.kept) > 0 {
+		level = slog.LevelInfo
+	}
+	if !t.Logger.Enabled(ctx, level) {
 		return
 	}
-	t.Logger.LogAttrs(ctx, slog.LevelDebug, "command ended",
+	id := textOrBase64("id", shorten(job.ID, logPreview), utf8.ValidString)
+	t.Logger.LogAttrs(ctx, level, "command ended", slog.Any(id.name, id.value),
 		slog.String("task", job.Task), slog.String("run_id", job.RunID), slog.Int("attempt", job.Attempt),
 		slog.String("ended", cmd.ProcessState.String()),
 		slog.String("stdout", stdout.String()), slog.String("stderr", stderr.String()))

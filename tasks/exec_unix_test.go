@@ -107,8 +107,20 @@ func TestExecMayWriteAnyAmountAndTheErrorStaysShort(t *testing.T) {
 	if n := len(err.Error()); n > 2*errorOutput {
 		t.Errorf("the error has %d bytes", n)
 	}
-	wantContains(t, out.String(), `msg="command ended" task=cancel-order run_id=run-7 attempt=3 ended="exit status 1"`, strings.Repeat("x", 4092)+`end`)
+	wantContains(t, out.String(), `task=cancel-order run_id=run-7 attempt=3 ended="exit status 1"`, strings.Repeat("x", 4092)+`end`)
 	wantWithout(t, out.String(), strings.Repeat("x", 4093))
+}
+
+func TestExecWhatACommandSaysIsSeenAtInfoAndSilenceAtDebug(t *testing.T) {
+	for text, level := range map[string]string{`echo hello`: "INFO", `echo hello >&2`: "INFO", `exit 0`: "DEBUG"} {
+		var out bytes.Buffer
+		c := script(t, text)
+		c.Logger = logTo(&out)
+		if err := must(t)(NewExec(c)).Handle(t.Context(), aJob()); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		wantContains(t, out.String(), "level="+level+` msg="command ended" id=`)
+	}
 }
 
 func TestExecCommandThatLeavesItsInputUnreadIsDone(t *testing.T) {

@@ -44,6 +44,7 @@ it takes about three minutes and, in Redis, half a GiB.`,
 			defer stop()
 			return a.bench(ctx, s, size, args)
 		})),
+		PreRunE: func(*cobra.Command, []string) error { return checkSize(size) },
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&size.Burst, "burst", defaults.Burst, "jobs due at one moment")
@@ -54,6 +55,14 @@ it takes about three minutes and, in Redis, half a GiB.`,
 	flags.DurationVar(&size.Handler, "handler", defaults.Handler, "how long the handler of a bare key takes")
 	flags.DurationVar(&size.Idle, "idle", defaults.Idle, "how long to watch an idle engine")
 	return cmd
+}
+
+// checkSize refuses zero too: bench would take it for its default.
+func checkSize(s bench.Size) error {
+	if min(s.Burst, s.Spread, s.Pending, s.Bare) < 1 || min(s.Over, s.Handler, s.Idle) <= 0 {
+		return usagef("a size is too low: numbers must be 1 or more, and durations longer than 0s; see keyfuse bench --help")
+	}
+	return nil
 }
 
 // bench prints each measurement's figures as they come.

@@ -107,7 +107,9 @@ func (a *app) printJob(j client.Job, now time.Time) error {
 	}
 	switch j.State {
 	case client.Running:
-		t.row("started", when(j.At, now))
+		if !j.At.IsZero() { // only a list knows
+			t.row("started", when(j.At, now))
+		}
 		t.row("node", printable(j.Node))
 	case client.Retrying:
 		t.row("next attempt", when(j.At, now))

@@ -71,11 +71,25 @@ type globalFlags struct {
 	idBase64                 bool
 }
 
+const rootLong = `Keyfuse is a trigger engine on Redis: a job is a key with a TTL and a class key
+that names the task to run. "keyfuse serve" runs it.
+
+A flag wins over its environment variable, which wins over the config file. With
+-o json, stdout has JSON and nothing else: one document, or one a line.
+
+Exit codes:
+  0  done
+  1  failed
+  2  the command was called wrongly
+  3  no such job, task or dead letter
+  4  conflict: the id is scheduled already, or its job has started
+  5  Redis can't be reached, or refuses`
+
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "keyfuse",
 		Short:         "Runs a task when a Redis key expires",
-		Long:          "Keyfuse is a trigger engine on Redis: a job is a key with a TTL and a class key\nthat names the task to run. `keyfuse serve` runs it.",
+		Long:          rootLong,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          a.noSuchCommand,
@@ -87,6 +101,7 @@ func (a *app) root() *cobra.Command {
 		_, err := a.json()
 		return err
 	}
+	root.SetFlagErrorFunc(a.badFlag)
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.flags.redisURL, "redis-url", "", "where the jobs are: embedded, redis://, rediss:// or unix:// (KEYFUSE_REDIS_URL)")
 	flags.StringVar(&a.flags.config, "config", "", "config file, else ./config.yaml if there is one (KEYFUSE_CONFIG)")
@@ -113,6 +128,15 @@ func (a *app) noSuchCommand(cmd *cobra.Command, args []string) error {
 		hint = "did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return usagef("there is no command %q; %s", args[0], hint)
+}
+
+// badFlag says where the flags are listed. What stands before the flag of a
+// command that is none is the real mistake.
+func (a *app) badFlag(cmd *cobra.Command, err error) error {
+	if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 {
+		return a.noSuchCommand(cmd, args)
+	}
+	return usagef("%w; see %s --help", err, cmd.CommandPath())
 }
 
 // group is a command that only holds others.

@@ -98,6 +98,9 @@ with their number, and the others go on.`,
 		if err := f.check(args); err != nil {
 			return err
 		}
+		if cmd.Flags().Changed("id") && f.id == "" {
+			return usagef("--id is empty: name the job, or leave --id out for a random id")
+		}
 		if f.from != "" {
 			return a.with(func(ctx context.Context, s *session, _ []string) error { return a.scheduleFrom(ctx, s, f) })(ctx, nil)
 		}

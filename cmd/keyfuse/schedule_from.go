@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/keyfuse-io/keyfuse/client"
@@ -19,7 +20,7 @@ import (
 
 // line is a job in a file of many.
 type line struct {
-	ID            string  `json:"id"`
+	ID            *string `json:"id"`
 	IDBase64      string  `json:"id_base64"`
 	Task          string  `json:"task"`
 	In            *string `json:"in"`
@@ -34,10 +35,13 @@ func parseLine(text []byte, zone *time.Location) (client.Spec, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&l); err != nil {
-		return client.Spec{}, fmt.Errorf("not a job in JSON: %w", err)
+		return client.Spec{}, notAJob(err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return client.Spec{}, errors.New("something follows the JSON object: write one job a line")
+	}
+	if l.ID != nil && *l.ID == "" {
+		return client.Spec{}, errors.New("the id is empty: name the job, or leave it out for a random id")
 	}
 	if (l.In == nil) == (l.At == nil) {
 		return client.Spec{}, errors.New(`say when, with one of "in" and "at"`)
@@ -53,12 +57,28 @@ func parseLine(text []byte, zone *time.Location) (client.Spec, error) {
 		return spec, err
 	}
 	var payload string
-	spec.ID, err = either(l.ID, l.IDBase64, "id")
+	var id string
+	if l.ID != nil {
+		id = *l.ID
+	}
+	spec.ID, err = either(id, l.IDBase64, "id")
 	if err == nil {
 		payload, err = either(l.Payload, l.PayloadBase64, "payload")
 	}
 	spec.Payload = []byte(payload)
 	return spec, err
+}
+
+// notAJob says in the words of JSON what encoding/json says in those of Go.
+func notAJob(err error) error {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case ok && wrong.Field == "":
+		return fmt.Errorf("not a job in JSON: it is a JSON %s, not an object", wrong.Value)
+	case ok:
+		return fmt.Errorf("not a job in JSON: %q is a JSON %s, not a string", wrong.Field, wrong.Value)
+	}
+	return fmt.Errorf("not a job in JSON: %s", strings.TrimPrefix(err.Error(), "json: "))
 }
 
 func either(text, encoded, name string) (string, error) {
@@ -135,7 +155,7 @@ func (b *bulk) run(ctx context.Context, in io.Reader) error {
 		p := explainOrNil(r.Err)
 		if p != nil && (p.code == exitRedis || p.code == exitFailed) {
 			p.err = fmt.Errorf("line %d: %w", at, p.err)
-			p.next += fmt.Sprintf("; jobs from line %d on are not scheduled", at)
+			p.next = strings.TrimPrefix(fmt.Sprintf("%s; jobs from line %d on are not scheduled", p.next, at), "; ")
 			return b.s.explain(p)
 		}
 		if err := b.settle(at, r, p); err != nil {

@@ -2,12 +2,15 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/keyfuse-io/keyfuse/client"
 )
 
 func FuzzTextOnATerminalHasNoControlCharacters(f *testing.F) {
@@ -89,5 +92,17 @@ func TestEndpointsOfURLs(t *testing.T) {
 		if _, err := endpointOf(raw); err == nil || strings.Contains(err.Error(), "cret@") {
 			t.Errorf("%s: %v", raw, err)
 		}
+	}
+}
+
+func TestARunWhoseStartIsUnknownIsShownWithoutOne(t *testing.T) {
+	var out bytes.Buffer
+	a := &app{stdout: &out}
+	now := time.Now()
+	if err := a.printJob(client.Job{ID: "a", Task: "t", State: client.Running, Due: now, Node: "n"}, now); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); !strings.Contains(text, "running") || strings.Contains(text, "started") {
+		t.Errorf("got %s", text)
 	}
 }

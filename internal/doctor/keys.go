@@ -49,11 +49,11 @@ func (e *exam) keys(ctx context.Context) []Check {
 	immortal := ok("every fuse of %d jobs has a TTL%s", s.seen, partly)
 	if s.immortal.n > 0 {
 		immortal = warn("PEXPIRE <id> <ms> gives it a time; DEL class:<id> cancels it",
-			"%d jobs wait for ever, their fuse has no TTL: %s%s", s.immortal.n, some(s.immortal.examples), partly)
+			"fuses without a TTL, whose jobs wait for ever: %d, as %s%s", s.immortal.n, some(s.immortal.examples), partly)
 	}
 	bad := ok("all %d make jobs%s", s.seen, partly)
 	if s.bad.n > 0 {
-		bad = warn("SET class:<id> \"<task> <payload>\", or DEL it", "%d make no job: %s%s", s.bad.n, some(s.bad.examples), partly)
+		bad = warn("SET class:<id> \"<task> <payload>\", or DEL it", "keys that make no job: %d, as %s%s", s.bad.n, some(s.bad.examples), partly)
 	}
 	immortal.Name, bad.Name = "immortal fuses", "class keys"
 	return []Check{immortal, bad}
@@ -116,13 +116,13 @@ func (e *exam) judge(ctx context.Context, s *scan, keys []string) error {
 		case kind == "none": // it fired meanwhile
 			continue
 		case kind != "string":
-			s.bad.add("%q is a %s", key, kind)
+			s.bad.add("%.80q is a %s", key, kind)
 			continue
 		}
 		if wire.CheckID(id) != nil {
 			s.bad.add("%.80q: no id of a job", key)
 		} else if task, _, err := wire.ParseClass(heads[i].Val()); err != nil {
-			s.bad.add("%q begins with no task name", key)
+			s.bad.add("%.80q begins with no task name", key)
 		} else if fuses[i].Val() == -1 {
 			s.immortal.add("%q (%s)", id, task)
 		}

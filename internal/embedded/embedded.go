@@ -140,7 +140,7 @@ func listen(addr string) (net.Listener, error) {
 	}
 	ln, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {
-		return nil, fmt.Errorf("embedded redis cannot listen: %w; is another server running on that port?", err)
+		return nil, fmt.Errorf("embedded redis cannot listen: %w", err)
 	}
 	return ln, nil
 }

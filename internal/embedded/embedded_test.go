@@ -34,7 +34,7 @@ func TestOnlyLoopbackIsListenedOn(t *testing.T) {
 
 func TestTakenPortIsAnError(t *testing.T) {
 	s := start(t, embedded.Config{Addr: "127.0.0.1:0"})
-	if _, err := embedded.Start(embedded.Config{Addr: s.Addr()}); err == nil || !strings.Contains(err.Error(), "another server") {
+	if _, err := embedded.Start(embedded.Config{Addr: s.Addr()}); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("got %v", err)
 	}
 }
