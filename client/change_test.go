@@ -113,7 +113,7 @@ func getSeveral(w *world) {
 	for _, job := range jobs[1:] {
 		switch job.State {
 		case client.Running:
-			equal(w, "running", []any{job.RunID, job.Node, job.Attempt, string(job.Payload)}, []any{running.RunID, "n", 1, "of a"})
+			equal(w, "running", []any{job.RunID, job.Node, job.Attempt, string(job.Payload), job.At.IsZero()}, []any{running.RunID, "n", 1, "of a", false})
 		default:
 			equal(w, "dead", []any{job.State, job.RunID, job.Node, job.LastError}, []any{client.Dead, dead.RunID, "", "why"})
 		}

@@ -31,7 +31,7 @@ func (c *Client) Get(ctx context.Context, id string) ([]Job, error) {
 	}
 	for _, run := range holdings[0].Runs {
 		if run.State == Running {
-			if run.Lease, err = c.store.LeaseOf(ctx, run.Task, run.RunID); err != nil {
+			if run.Lease, run.At, err = c.store.LeaseOf(ctx, run.Task, run.RunID); err != nil {
 				return nil, err
 			}
 		}

@@ -16,7 +16,7 @@ const (
 	sweepSlack = time.Second / 10 // so that a tick is not too early by a hair
 	// sweepShare bounds what sweeping costs Redis: the next sweep waits so many
 	// times as long as the last one took.
-	sweepShare = 50
+	sweepShare = 20
 	// orphanGrace is how long a class key may be there without its fuse before
 	// it is fired: a client may be between the two.
 	orphanGrace = 2 * time.Second

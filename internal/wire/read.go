@@ -259,12 +259,17 @@ func (s *Store) Nodes(ctx context.Context) ([]NodeInfo, error) {
 	return nodes, nil
 }
 
-// LeaseOf finds the lease of a run that is under way, "" if it is not any more.
-// It looks through the task's leases, which are as many as its runs under way.
-func (s *Store) LeaseOf(ctx context.Context, task, runID string) (string, error) {
+// LeaseOf finds the lease of a run that is under way, and when it was claimed; ""
+// if it is not any more. It looks through the task's leases, which are as many as
+// its runs under way.
+func (s *Store) LeaseOf(ctx context.Context, task, runID string) (string, time.Time, error) {
 	leases := s.rdb.HScan(ctx, s.OfTask("running", task), 0, globEscape(runID)+" *", 1000).Iterator()
-	if leases.Next(ctx) {
-		return leases.Val(), nil
+	if !leases.Next(ctx) {
+		return "", time.Time{}, leases.Err()
 	}
-	return "", leases.Err()
+	lease := leases.Val()
+	if !leases.Next(ctx) {
+		return "", time.Time{}, leases.Err()
+	}
+	return lease, msTime(asInt(leases.Val())), nil
 }

@@ -161,8 +161,15 @@ func countsAll(w *world) {
 
 func leaseOf(w *world) {
 	w.runIn("x", wire.Running)
+	before := w.now().Truncate(time.Millisecond)
 	run := w.runIn("a", wire.Running)
-	find := func(runID string) string { return must(w.s.LeaseOf(w.Context(), "mail", runID))(w) }
+	find := func(runID string) string {
+		lease, since, err := w.s.LeaseOf(w.Context(), "mail", runID)
+		if err != nil || lease != "" && (since.Before(before) || since.After(w.now())) {
+			w.Errorf("claimed at %s, %v", since, err)
+		}
+		return lease
+	}
 	equal(w, "lease", find(run.RunID), run.Lease)
 	w.done(run)
 	equal(w, "settled", find(run.RunID), "")
