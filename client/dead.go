@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -29,7 +30,7 @@ type deadChange func(ctx context.Context, task string, runIDs []string) (int, er
 
 func (c *Client) eachDead(ctx context.Context, f DeadFilter, change deadChange) (int, error) {
 	if len(f.IDs) > 0 {
-		return c.someDead(ctx, f, change)
+		return c.namedDead(ctx, f, change)
 	}
 	tasks := []string{f.Task}
 	if f.Task == "" {
@@ -65,15 +66,39 @@ func (c *Client) eachDead(ctx context.Context, f DeadFilter, change deadChange) 
 	return total, nil
 }
 
-// someDead changes the dead letters of named jobs or runs.
-func (c *Client) someDead(ctx context.Context, f DeadFilter, change deadChange) (int, error) {
-	holdings, err := c.store.Get(ctx, f.IDs...)
-	if err != nil {
-		return 0, err
-	}
+// namedDead changes the dead letters of named jobs or runs, a few at a time.
+func (c *Client) namedDead(ctx context.Context, f DeadFilter, change deadChange) (int, error) {
 	tasks, err := c.store.Tasks(ctx)
 	if err != nil {
 		return 0, err
+	}
+	total := 0
+	for ids := range slices.Chunk(f.IDs, pageSize) {
+		byTask, err := c.runsOf(ctx, ids, tasks)
+		if err != nil {
+			return total, err
+		}
+		for task, runIDs := range byTask {
+			if f.Task != "" && task != f.Task {
+				continue
+			}
+			for chunk := range slices.Chunk(runIDs, pageSize) {
+				n, err := change(ctx, task, chunk)
+				if err != nil {
+					return total, err
+				}
+				total += n
+			}
+		}
+	}
+	return total, nil
+}
+
+// runsOf are the runs, by task, that some ids may stand for.
+func (c *Client) runsOf(ctx context.Context, ids, tasks []string) (map[string][]string, error) {
+	holdings, err := c.store.Get(ctx, ids...)
+	if err != nil {
+		return nil, err
 	}
 	byTask := make(map[string][]string)
 	for i, h := range holdings {
@@ -82,22 +107,11 @@ func (c *Client) someDead(ctx context.Context, f DeadFilter, change deadChange) 
 		}
 		if len(h.Runs) == 0 { // then it may name a run, of any task
 			for _, task := range tasks {
-				byTask[task] = append(byTask[task], f.IDs[i])
+				byTask[task] = append(byTask[task], ids[i])
 			}
 		}
 	}
-	total := 0
-	for task, runIDs := range byTask {
-		if f.Task != "" && task != f.Task {
-			continue
-		}
-		n, err := change(ctx, task, runIDs)
-		if err != nil {
-			return total, err
-		}
-		total += n
-	}
-	return total, nil
+	return byTask, nil
 }
 
 // runs reads the runs of a page, as far as the filter wants them.

@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 
 	"github.com/keyfuse-io/keyfuse/client"
@@ -12,6 +13,7 @@ var deadChecks = []check{
 	{"dead: requeued by id, by run id, by task, or all", deadBy(requeue)},
 	{"dead: deleted by id, by run id, by task, or all", deadBy(remove)},
 	{"dead: more than a page, of several tasks", deadMany},
+	{"dead: hundreds that are named, by id and by run id", deadNamed},
 	{"dead: what others take away meanwhile stops nothing", deadRaced},
 	{"dead: a requeued one has all its attempts and its run id", deadAgain},
 	{"dead: no other run of the id is touched", deadOnly},
@@ -68,6 +70,17 @@ func deadRaced(w *world) {
 		}
 	}})
 	equal(w, "requeued", must(requeue(w, client.DeadFilter{}))(w), 1)
+}
+
+func deadNamed(w *world) {
+	var ids []string
+	for page := range 3 {
+		for i, run := range w.in(client.Dead, "mail", numbered(fmt.Sprint("mail", page, "-"), 90)...) {
+			ids = append(ids, []string{run.ID, run.RunID}[i%2], fmt.Sprint("nothing", page, i))
+		}
+	}
+	equal(w, "deleted", must(remove(w, client.DeadFilter{IDs: append(ids, ids...)}))(w), 3*90)
+	equal(w, "left", must(remove(w, client.DeadFilter{}))(w), 0)
 }
 
 func deadAgain(w *world) {

@@ -1,9 +1,9 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"iter"
 	mathrand "math/rand/v2"
@@ -51,7 +51,7 @@ type Scheduled struct {
 // Redis answered. If a job was kept, or refused with ErrExists, Due is that of
 // the job that is there, and Get tells its task and payload.
 func (c *Client) Schedule(ctx context.Context, spec Spec) (Scheduled, error) {
-	results, err := c.chunk(ctx, spec.IfExists, []Spec{spec})
+	results, err := c.chunk(ctx, []Spec{spec})
 	if err != nil {
 		return Scheduled{}, err
 	}
@@ -65,16 +65,16 @@ type Result struct {
 }
 
 // ScheduleMany arms many jobs, a few hundred a call, and yields what became of
-// each, in order, while it goes on reading specs; IfExists of each chunk's first
-// spec counts for the chunk. A spec that is refused does not stop the others. An
-// error from Redis is yielded once for the first spec of the chunk it befell,
-// and ends the sequence: what was yielded before is armed, what was not yielded
-// can be given again.
+// each, in order, while it goes on reading specs. A call takes specs of one
+// IfExists only, so those that go together should come together. A spec that is
+// refused does not stop the others. An error from Redis is yielded once for the
+// first spec of the chunk it befell, and ends the sequence: what was yielded
+// before is armed, what was not yielded can be given again.
 func (c *Client) ScheduleMany(ctx context.Context, specs iter.Seq[Spec]) iter.Seq2[int, Result] {
 	return func(yield func(int, Result) bool) {
 		n := 0
 		flush := func(chunk []Spec) bool {
-			results, err := c.chunk(ctx, chunk[0].IfExists, chunk)
+			results, err := c.chunk(ctx, chunk)
 			if err != nil {
 				yield(n, Result{Scheduled: Scheduled{Job: Job{ID: chunk[0].ID, Task: chunk[0].Task}}, Err: err})
 				return false
@@ -108,15 +108,8 @@ func (c *Client) ScheduleMany(ctx context.Context, specs iter.Seq[Spec]) iter.Se
 // maxChunkBytes bounds the payloads of one call, and so how long it takes.
 const maxChunkBytes = 4 << 20
 
-// chunk arms some specs in one call.
-func (c *Client) chunk(ctx context.Context, mode IfExists, specs []Spec) ([]Result, error) {
-	switch mode {
-	case "":
-		mode = Fail
-	case Fail, Replace, Keep:
-	default:
-		return nil, fmt.Errorf("%w: IfExists is %q, want fail, replace or keep", ErrInvalid, mode)
-	}
+// chunk arms some specs, all of the same IfExists, in one call.
+func (c *Client) chunk(ctx context.Context, specs []Spec) ([]Result, error) {
 	results := make([]Result, len(specs))
 	jobs := make([]wire.ArmJob, 0, len(specs))
 	places := make([]int, 0, len(specs))
@@ -135,7 +128,7 @@ func (c *Client) chunk(ctx context.Context, mode IfExists, specs []Spec) ([]Resu
 	if len(jobs) == 0 {
 		return results, nil
 	}
-	armed, _, err := c.store.Arm(ctx, mode, mathrand.Int64(), jobs)
+	armed, _, err := c.store.Arm(ctx, cmp.Or(specs[0].IfExists, Fail), mathrand.Int64(), jobs)
 	if err != nil {
 		return nil, err
 	}
@@ -170,6 +163,11 @@ func (c *Client) check(spec Spec) error {
 	if err := wire.CheckTask(spec.Task); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
+	switch spec.IfExists {
+	case "", Fail, Replace, Keep:
+	default:
+		return fmt.Errorf("%w: IfExists is %q, want fail, replace or keep", ErrInvalid, spec.IfExists)
+	}
 	if len(spec.Payload) > c.cfg.MaxPayload {
 		return fmt.Errorf("%w: the payload has %d bytes, at most %d are allowed: store it elsewhere and pass its name",
 			ErrInvalid, len(spec.Payload), c.cfg.MaxPayload)
@@ -203,7 +201,10 @@ func (c *Client) checkID(id string) error {
 // next attempt of one that is retrying. In and at are as in Spec. Errors:
 // ErrInvalid, ErrNotFound, ErrRunning, ErrDead, or what Redis answered.
 func (c *Client) Reschedule(ctx context.Context, id string, in time.Duration, at time.Time) (Job, error) {
-	if err := errors.Join(c.checkID(id), checkWhen(in, at)); err != nil {
+	if err := c.checkID(id); err != nil {
+		return Job{}, err
+	}
+	if err := checkWhen(in, at); err != nil {
 		return Job{}, err
 	}
 	return c.move(ctx, id, wire.When{In: in, At: at}, false)

@@ -187,9 +187,11 @@ func manyInOrder(w *world) {
 func manyWithRefused(w *world) {
 	all := specs(300)
 	all[0].Task, all[7].ID, all[299].In = "a b", "class:x", -1
-	all[8].ID = all[6].ID
-	bad := map[int]error{0: client.ErrInvalid, 7: client.ErrInvalid, 299: client.ErrInvalid, 8: client.ErrExists}
-	for i, r := range w.bulk(w.c, all) {
+	all[8].ID, all[150].IfExists = all[6].ID, "maybe"
+	bad := map[int]error{0: client.ErrInvalid, 150: client.ErrInvalid, 7: client.ErrInvalid, 299: client.ErrInvalid, 8: client.ErrExists}
+	results := w.bulk(w.c, all)
+	equal(w, "answered", len(results), len(all))
+	for i, r := range results {
 		if !errors.Is(r.Err, bad[i]) {
 			w.Errorf("%d: %v, want %v", i, r.Err, bad[i])
 		}

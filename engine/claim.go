@@ -33,6 +33,7 @@ type claimer struct {
 
 func (e *Engine) claimLoop(ctx context.Context) {
 	c := &claimer{Engine: e}
+	defer c.recall(ctx)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -62,11 +63,11 @@ func (c *claimer) claimAll(ctx context.Context) time.Duration {
 		}
 		sent := time.Now()
 		claimed, err := c.claim(ctx, runs, wants)
+		if errors.Is(err, wire.ErrNodeGone) {
+			return c.beatEvery() // the next heartbeat says so, and gives a hint
+		}
 		c.troubles.note("claiming", err)
-		switch {
-		case errors.Is(err, wire.ErrNodeGone):
-			return c.beatEvery() // the next heartbeat gives a hint
-		case err != nil:
+		if err != nil {
 			c.failures++
 			c.backlog.set(false)
 			return min(firstWait<<min(c.failures, 5), lastWait)
@@ -108,11 +109,28 @@ func (c *claimer) claim(ctx context.Context, runs int, wants []wire.Want) (wire.
 	return claimed, nil
 }
 
+// recall makes a claim again that was not answered when the intake ended. It
+// asks for nothing new: what the first call took is given back. If that fails
+// too, the node must not leave: only the end of its lease frees those runs.
+func (c *claimer) recall(ctx context.Context) {
+	name, _ := c.Engine.node.current()
+	if c.failures == 0 || name != c.node {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	defer cancel()
+	claimed, err := c.claim(ctx, 0, nil)
+	c.unsure = err != nil && !errors.Is(err, wire.ErrNodeGone)
+	c.troubles.note("claiming", err)
+	c.giveBack(claimed.Runs)
+	c.bury(claimed.Broken)
+}
+
 // bury puts runs among the dead letters whose records can't be read: somebody
 // else has written there, and the others must go on.
 func (c *claimer) bury(broken []wire.Run) {
 	for _, run := range broken {
-		c.log.Error("a run's record can't be read; it goes to the dead letters as it is", "task", run.Task, "run", run.RunID)
+		c.log.Error("a run's record can't be read; it goes to the dead letters as it is", "task", run.Task, "run_id", run.RunID)
 		c.out.add(outcome{run: run, Firing: Firing{Job: jobOf(run), Outcome: Died, Err: errBroken}})
 	}
 }

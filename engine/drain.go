@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/keyfuse-io/keyfuse/internal/wire"
 	"github.com/keyfuse-io/keyfuse/registry"
 )
 
@@ -18,9 +19,7 @@ const (
 // drain ends the work: what waits is given back, handlers get their grace and
 // are then told to stop, and what goes on all the same is given back too.
 func (e *Engine) drain() {
-	for _, run := range e.pool.close() {
-		e.out.add(outcome{run: run, Firing: Firing{Job: jobOf(run), Source: run.Source, Outcome: Returned}})
-	}
+	e.giveBack(e.pool.close())
 	busy := e.pool.left()
 	if len(busy) > 0 {
 		e.log.Info("draining: waiting for handlers", "running", len(busy), "grace", e.cfg.ShutdownGrace)
@@ -44,8 +43,15 @@ func (e *Engine) drain() {
 		if e.pool.byName[run.Task].task.Options.Delivery == registry.AtMostOnce {
 			out.Outcome = Died
 		}
-		e.log.Error("a handler does not stop; its run is given up", "task", run.Task, "id", run.ID, "run", run.RunID, "outcome", out.Outcome)
+		e.log.Error("a handler does not stop; its run is given up", "task", run.Task, "id", run.ID, "run_id", run.RunID, "outcome", out.Outcome)
 		e.out.add(out)
+	}
+}
+
+// giveBack returns runs that were not started.
+func (e *Engine) giveBack(runs []wire.Run) {
+	for _, run := range runs {
+		e.out.add(outcome{run: run, Firing: Firing{Job: jobOf(run), Source: run.Source, Outcome: Returned}})
 	}
 }
 

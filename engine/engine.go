@@ -121,6 +121,7 @@ type Engine struct {
 	troubles troubles
 	offset   atomic.Int64 // Redis's clock minus this machine's, in ns
 	ready    readiness
+	unsure   bool // after the intake: the node may hold runs that it never heard of
 }
 
 // New makes an engine for the tasks of a registry, which must not change any
@@ -199,6 +200,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	settling.Wait()
 	stopBeating()
 	beating.Wait()
+	e.log.Info("stopped")
 	return nil
 }
 

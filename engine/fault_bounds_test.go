@@ -6,12 +6,14 @@ import (
 	"log/slog"
 	"math"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/keyfuse-io/keyfuse/internal/wire"
 	"github.com/keyfuse-io/keyfuse/registry"
 )
 
@@ -53,6 +55,33 @@ func TestAFullInboxForgetsAndAsksForASweep(t *testing.T) {
 	}
 	if ids, lost = b.takeAll(); lost || len(ids) != 0 {
 		t.Fatalf("emptied, it holds %d ids, lost %v", len(ids), lost)
+	}
+}
+
+func TestLongPayloadsThatStayAreSettledAFewAtATime(t *testing.T) {
+	of := func(task string, o Outcome, payload int) outcome {
+		return outcome{run: wire.Run{Task: task, Payload: make([]byte, payload)}, Firing: Firing{Outcome: o}}
+	}
+	for _, c := range []struct {
+		what   string
+		first  outcome
+		second outcome
+		want   int
+	}{
+		{"short", of("a", Died, 10), of("a", Died, 10), wire.MaxSettle},
+		{"long", of("a", Died, settleBytes/4), of("a", Retried, settleBytes/4), 5},
+		{"longest", of("a", Died, settleBytes+1), of("a", Died, 10), 1},
+		{"long, but removed", of("a", Done, settleBytes), of("a", Discarded, settleBytes), wire.MaxSettle},
+		{"another task", of("a", Died, 10), of("b", Died, 10), 1},
+		{"another kind", of("a", Done, 10), of("a", Died, 10), 1},
+	} {
+		outcomes := append([]outcome{c.first}, slices.Repeat([]outcome{c.second}, wire.MaxSettle)...)
+		if got := groupLen(outcomes); got != c.want {
+			t.Errorf("%s: %d together, want %d", c.what, got, c.want)
+		}
+	}
+	if got := groupLen([]outcome{of("a", Done, 10)}); got != 1 {
+		t.Errorf("the last one: %d", got)
 	}
 }
 

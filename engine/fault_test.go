@@ -23,6 +23,8 @@ var faults = []struct {
 	{"runs that wait in a node that lost its lease are not started", waitingRunsOfLostLease},
 	{"a job that kills its nodes ends dead, and the others run on", poisonJob},
 	{"a job that runs at most once is not run again after its node died", atMostOnceAfterDeath},
+	{"a claim that is not answered before a shutdown is asked for again, and its runs given back", claimUnansweredAtShutdown},
+	{"runs of a claim that is never answered are free when the lease of the node that left ends", claimLostAtShutdown},
 	{"lost notification flags are noticed and set again", lostFlags},
 	{"flags that are lost again and again do not flood the log", flagsLostAgain},
 	{"a newer format is refused", newerFormat},

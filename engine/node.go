@@ -135,9 +135,12 @@ func (e *Engine) beat(ctx context.Context) error {
 	defer cancel()
 	name, first := e.node.beating()
 	sent := time.Now()
-	e.live.beating()
+	canary := e.cfg.Notifications != Off
+	if canary {
+		e.live.beating()
+	}
 	beat, err := e.store.Beat(ctx, wire.Pulse{
-		Node: name, First: first, Lease: e.leaseLength(), Info: e.describe(), Canary: e.cfg.Notifications != Off,
+		Node: name, First: first, Lease: e.leaseLength(), Info: e.describe(), Canary: canary,
 	})
 	if err != nil {
 		return err
@@ -171,7 +174,7 @@ func (e *Engine) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	name, _ := e.node.current()
-	if e.out.clean() {
+	if e.out.clean() && !e.unsure {
 		e.troubles.note("leaving", e.store.Leave(ctx, name))
 	}
 }

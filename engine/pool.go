@@ -27,6 +27,7 @@ type pool struct {
 	lines   []*line
 	byName  map[string]*line
 	turn    int  // whose turn it is among lines that wait
+	first   int  // whose turn it is to come first in a claim
 	full    bool // room said that there is none
 	closed  bool
 	running map[*wire.Run]struct{} // whose handlers have not returned
@@ -62,24 +63,40 @@ func newPool(limit int, reg *registry.Registry, exec func(registry.Task, wire.Ru
 }
 
 // room is how many runs may be claimed, in all and of each task. The tasks come
-// in another order each time, since the first ones get the odd shares.
+// in another order for each claim, since the first ones get the odd shares.
 func (p *pool) room() (int, []wire.Want) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed || len(p.lines) == 0 {
 		return 0, nil
 	}
-	total := p.limit - p.active - p.waiting + p.ahead(p.limit, p.mean)
+	total := p.spare()
+	if total > 0 {
+		p.first++
+	}
 	wants := make([]wire.Want, 0, len(p.lines))
-	p.turn++
 	for i := range p.lines {
-		l := p.lines[(i+p.turn)%len(p.lines)]
+		l := p.lines[(i+p.first)%len(p.lines)]
 		if n := l.limit - l.active - len(l.queue) + p.ahead(l.limit, l.mean); n > 0 {
 			wants = append(wants, wire.Want{Task: l.task.Name, Runs: min(n, claimRuns)})
 		}
 	}
 	p.full = total <= 0 || len(wants) < len(p.lines)
 	return total, wants
+}
+
+// spare is how many more runs are likely to have a place soon. Those that wait
+// for their own task's limit keep no place from others.
+func (p *pool) spare() int {
+	n := p.limit - p.active + p.ahead(p.limit, p.mean)
+	for _, l := range p.lines {
+		if l.limit == p.limit {
+			n -= len(l.queue)
+		} else {
+			n -= min(len(l.queue), l.limit-l.active)
+		}
+	}
+	return n
 }
 
 // ahead is how many runs are likely to end within aheadOf.
@@ -171,7 +188,7 @@ func (p *pool) finish(l *line, run *wire.Run, took time.Duration) (*line, wire.R
 	l.mean, p.mean = blend(l.mean, took), blend(p.mean, took)
 	// Not for each single place: a claim is worth its round trip.
 	ahead := p.ahead(p.limit, p.mean)
-	if p.full && p.limit-p.active-p.waiting+ahead >= max(1, min(ahead, p.limit)/2) {
+	if p.full && p.spare() >= max(1, min(ahead, p.limit)/2) {
 		p.full = false
 		p.freed()
 	}

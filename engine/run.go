@@ -104,7 +104,7 @@ func (e *Engine) call(ctx context.Context, task registry.Task, job registry.Job)
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
-			e.log.Error("a handler panicked", "task", job.Task, "id", job.ID, "run", job.RunID, "panic", p, "stack", string(debug.Stack()))
+			e.log.Error("a handler panicked", "task", job.Task, "id", job.ID, "run_id", job.RunID, "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
 	return task.Handler.Handle(ctx, job)
@@ -145,7 +145,7 @@ func (e *Engine) tell(o *outcome) {
 	}
 	if e.log.Enabled(context.Background(), level) {
 		attrs := []any{
-			"task", o.Job.Task, "id", o.Job.ID, "run", o.Job.RunID, "attempt", o.Job.Attempt, "outcome", o.Outcome,
+			"task", o.Job.Task, "id", o.Job.ID, "run_id", o.Job.RunID, "attempt", o.Job.Attempt, "outcome", o.Outcome,
 			"reason", o.Job.Reason, "source", o.Source, "late", o.Late.Round(time.Microsecond), "took", o.Took.Round(time.Microsecond),
 		}
 		if o.Outcome == Retried {

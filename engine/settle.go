@@ -27,6 +27,10 @@ type settler struct {
 // maxUnsettled is how many outcomes may wait before claiming stops.
 const maxUnsettled = 4 * wire.MaxSettle
 
+// settleBytes is how long the payloads of runs may be together that one call
+// copies: for a few ms of Redis's time.
+const settleBytes = 1 << 20
+
 // maxErrorLen bounds what is kept of a handler's error.
 const maxErrorLen = 4 << 10
 
@@ -82,11 +86,7 @@ func (s *settler) settle(ctx context.Context, outcomes []outcome) bool {
 		return cmp.Or(strings.Compare(a.run.Task, b.run.Task), cmp.Compare(a.kind(), b.kind()))
 	})
 	for len(outcomes) > 0 {
-		first := &outcomes[0]
-		n := 1
-		for n < min(len(outcomes), wire.MaxSettle) && outcomes[n].run.Task == first.run.Task && outcomes[n].kind() == first.kind() {
-			n++
-		}
+		n := groupLen(outcomes)
 		group := outcomes[:n]
 		outcomes = outcomes[n:]
 		err := retry(ctx, func() error {
@@ -109,6 +109,22 @@ func (s *settler) settle(ctx context.Context, outcomes []outcome) bool {
 		}
 	}
 	return true
+}
+
+// groupLen is how many of the first outcomes one call may write: those of one
+// task and kind. Records that stay are copied, and so must not be many if long.
+func groupLen(outcomes []outcome) int {
+	first, bytes := &outcomes[0], 0
+	for n := range outcomes {
+		o := &outcomes[n]
+		if n == wire.MaxSettle || bytes > settleBytes || o.run.Task != first.run.Task || o.kind() != first.kind() {
+			return n
+		}
+		if o.kind() == keeps {
+			bytes += len(o.run.Payload)
+		}
+	}
+	return len(outcomes)
 }
 
 type kind int

@@ -80,6 +80,19 @@ func pausedTaskWaits(w *world) {
 	}
 }
 
+func timeoutEndsHandler(w *world) {
+	reg := registry.New()
+	reg.Register("mail", registry.Func(func(ctx context.Context, _ registry.Job) error {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}), registry.Options{Timeout: w.span})
+	n := w.start(reg, engine.Config{})
+	w.schedule(client.Spec{ID: "a", Task: "mail"})
+	if f := n.fired(); f.Outcome != engine.Retried || !errors.Is(f.Err, engine.ErrTimeout) || f.Took < w.span {
+		w.Errorf("fired %+v", f)
+	}
+}
+
 func concurrencyHolds(w *world) {
 	var running, most atomic.Int64
 	release := make(chan struct{})

@@ -43,6 +43,10 @@ var suite = []struct {
 	{"a node claims only tasks that it serves", servesOwnTasks},
 	{"a paused task waits, the others run", pausedTaskWaits},
 	{"a task's concurrency holds, and does not hold back others", concurrencyHolds},
+	{"runs that wait for their own task's limit hold back no other task", limitHoldsNobodyBack},
+	{"a flood of one task leaves the others their turns", floodLeavesTurns},
+	{"a failed run is tried again when its delay is over", retriesOnTime},
+	{"a node that wants no events is not degraded", withoutEventsByChoice},
 	{"shutting down gives back what can't end, as no attempt", shutdownGivesBack},
 	{"shutting down waits for handlers", shutdownWaits},
 	{"foreign keys that expire are no jobs", foreignExpiriesIgnored},
@@ -381,19 +385,6 @@ func atMostOnce(w *world) {
 	n := w.start(reg, engine.Config{})
 	w.schedule(client.Spec{ID: "a", Task: "mail"})
 	if f := n.fired(); f.Outcome != engine.Died || f.Job.Attempt != 1 {
-		w.Errorf("fired %+v", f)
-	}
-}
-
-func timeoutEndsHandler(w *world) {
-	reg := registry.New()
-	reg.Register("mail", registry.Func(func(ctx context.Context, _ registry.Job) error {
-		<-ctx.Done()
-		return context.Cause(ctx)
-	}), registry.Options{Timeout: w.span})
-	n := w.start(reg, engine.Config{})
-	w.schedule(client.Spec{ID: "a", Task: "mail"})
-	if f := n.fired(); f.Outcome != engine.Retried || !errors.Is(f.Err, engine.ErrTimeout) || f.Took < w.span {
 		w.Errorf("fired %+v", f)
 	}
 }

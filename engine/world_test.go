@@ -99,7 +99,7 @@ func (w *world) start(reg *registry.Registry, cfg engine.Config) *node {
 
 func (w *world) startOn(rdb *redis.Client, reg *registry.Registry, cfg engine.Config) *node {
 	w.Helper()
-	n := &node{w: w, firings: make(chan engine.Firing, 100_000), sweeps: make(chan engine.Sweep, 1000), degraded: make(chan string, 1000)}
+	n := &node{w: w, firings: make(chan engine.Firing, 100_000), sweeps: make(chan engine.Sweep, 10_000), degraded: make(chan string, 10_000)}
 	ready := make(chan struct{})
 	cfg.Observer = engine.Observer{
 		Ready:    func() { close(ready) },

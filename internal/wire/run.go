@@ -24,7 +24,7 @@ const (
 //
 //	attempt due reason source count #id #error LF id error payload
 //
-// which the scripts read and write as well (prelude.lua: record, amend).
+// which claim.lua makes, and the scripts amend (prelude.lua).
 type Run struct {
 	Task      string // not in the record: it is in the name of its key
 	ID        string
@@ -93,7 +93,7 @@ func readRecord(record string) Run {
 	return run
 }
 
-// parseLease reads the run and attempt from a member of keyfuse:running.
+// parseLease reads the run from a lease, or from a run id, which has no space.
 func parseLease(member string) (runID string) {
 	runID, _, _ = strings.Cut(member, " ")
 	return runID

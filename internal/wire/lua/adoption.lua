@@ -9,11 +9,11 @@
 -- refused, example, why}: how many ids were indexed, were so already, have a fuse
 -- without TTL, have a class key that makes no job (empty, another type, no task
 -- name, payload over the limit); and one of these.
--- Cost  MGET of the class keys, ZMSCORE of those that exist; 2 commands more for
---       each that is in no index.
+-- Cost  1 command an id, 1 more for each with a long payload, ZMSCORE of those
+--       with a class key; 2 commands more for each that is in no index.
 
 local by_event, grace, limit, channel = ARGV[1] == 'event', tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
-local CHUNK = 32
+local HEAD = 129 -- bytes: the longest task name and a space
 local adopted = { 0, 0, 0, 0, '', '' }
 local INDEXED, KNOWN, IMMORTAL, REFUSED, EXAMPLE, WHY = 1, 2, 3, 4, 5, 6
 
@@ -24,27 +24,27 @@ end
 
 -- ids by task, of class keys that make a job
 local found = {}
-local function sort(id, value)
-  local task = task_of(value)
+local function sort(id, head, length)
+  local task = task_of(head)
   if not task then return refuse(id, 'its value begins with no task name') end
-  if #value - #task - 1 > limit then return refuse(id, 'its payload is over the limit') end
+  if length - #task - 1 > limit then return refuse(id, 'its payload is over the limit') end
   local ids = found[task] or {}
   found[task] = ids
   ids[#ids + 1] = id
 end
 
--- Reads the class keys of ids[from] to ids[upto], a few at a time.
+-- Reads the class keys of ids[from] to ids[upto], but no payloads: some hundred
+-- long ones would hold Redis up for seconds.
 local function look_up(ids, from, upto)
-  for first = from, upto, CHUNK do
-    local classes = {}
-    for i = first, math.min(first + CHUNK - 1, upto) do classes[#classes + 1] = class_key(ids[i]) end
-    for i, value in ipairs(redis.call('MGET', unpack(classes))) do
-      local id = ids[first + i - 1]
-      if value then
-        sort(id, value)
-      elseif not by_event and redis.call('TYPE', classes[i]).ok ~= 'none' then
-        refuse(id, 'it is no string')
-      end
+  for i = from, upto do
+    local id, class = ids[i], class_key(ids[i])
+    local head = redis.pcall('GETRANGE', class, 0, HEAD - 1)
+    if type(head) == 'table' then
+      if not by_event then refuse(id, 'it is no string') end
+    elseif head ~= '' then
+      sort(id, head, #head < HEAD and #head or redis.call('STRLEN', class))
+    elseif not by_event and redis.call('EXISTS', class) == 1 then
+      sort(id, head, 0)
     end
   end
 end

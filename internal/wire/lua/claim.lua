@@ -23,7 +23,8 @@
 local node, seq = ARGV[1], tonumber(ARGV[2])
 local left, bytes, limit, channel = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local FIRST_TASK = 7
-local CHUNK = 32 -- records read at a time, between two looks at the bytes
+local CHUNK = 32 -- records read at a time at most, between two looks at the bytes
+local chunk = 4  -- and at first: they may be long
 local QUARTERS = { [0] = 'index', [1] = 'event', [2] = 'sweep', [3] = 'manual' }
 
 local reply = { time[1], time[2], -1, 0, '' }
@@ -64,12 +65,18 @@ if last then
   end
 end
 
+local function next_chunk(done, n)
+  local upto = math.min(done + chunk, n)
+  chunk = math.min(2 * chunk, CHUNK)
+  return upto
+end
+
 local function take_retrying(task, want)
   local key = retrying_key(task)
   local rids = redis.call('ZRANGE', key, '-inf', now_text, 'BYSCORE', 'LIMIT', 0, want)
   local done = 0
   while done < #rids and bytes > 0 do
-    local upto = math.min(done + CHUNK, #rids)
+    local upto = next_chunk(done, #rids)
     local recs = redis.call('HMGET', runs_key(task), unpack(rids, done + 1, upto))
     redis.call('ZREM', key, unpack(rids, done + 1, upto))
     local records, leases = {}, {}
@@ -93,7 +100,6 @@ local function take_retrying(task, want)
     end
     done = upto
   end
-  return done
 end
 
 -- A due job that is not this task's to run: its fuse burns again, it was
@@ -133,7 +139,7 @@ local function take_due(task, want)
   local gone, records, leases, finders, aside = {}, {}, {}, {}, {}
   local done = 0
   while done < n and bytes > 0 do
-    local upto = math.min(done + CHUNK, n)
+    local upto = next_chunk(done, n)
     local values = redis.call('MGET', unpack(classes, done + 1, upto))
     for i = done + 1, upto do
       local id, value = page[2 * i - 1], values[i - done]

@@ -11,7 +11,7 @@
 --       changes nothing, and answers the same. The first write is one that a full Redis allows.
 
 local task, channel = ARGV[1], ARGV[2]
-local lost, soonest = {}, false
+local lost, earliest = {}, first_score(retrying_key(task))
 for i = 3, #ARGV, 4 do
   local member, verdict, delay, err = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), ARGV[i + 3]
   local rid = run_of(member)
@@ -22,7 +22,6 @@ for i = 3, #ARGV, 4 do
     local attempt = attempt_of(rec)
     if verdict == 'return' then
       rec = amend(rec, attempt - 1, nil)
-      soonest = true
     else
       rec = amend(rec, attempt, err)
     end
@@ -34,5 +33,5 @@ for i = 3, #ARGV, 4 do
     end
   end
 end
-if soonest then redis.pcall('PUBLISH', channel, task) end
+wake_if_earlier(retrying_key(task), earliest, task, channel)
 return lost

@@ -66,16 +66,21 @@ local function first_score(key)
   return first[2] and tonumber(first[2])
 end
 
--- Writes pairs {score, member, score, member, …} to a task's due index, and
--- wakes the nodes if one of them is now the earliest: they sleep until the one
--- that they know. PUBLISH may be forbidden, and a lost wake-up loses nothing.
+-- Wakes the nodes if the first score of a task's sorted set is lower than it was
+-- before: they sleep until the one that they know. PUBLISH may be forbidden, and
+-- a lost wake-up loses nothing.
+local function wake_if_earlier(key, before, task, channel)
+  local first = first_score(key)
+  if first and (not before or first < before) then redis.pcall('PUBLISH', channel, task) end
+end
+
+-- Writes pairs {score, member, score, member, …} to a task's due index.
 local function index(task, pairs, channel)
   local key = due_key(task)
   local before = first_score(key)
   redis.call('ZADD', key, unpack(pairs))
-  local first = first_score(key)
   if not before then redis.call('SADD', root .. 'tasks', task) end
-  if not before or first < before then redis.pcall('PUBLISH', channel, task) end
+  wake_if_earlier(key, before, task, channel)
 end
 
 -- A run's record is a line of fields and then three strings end to end:

@@ -22,7 +22,7 @@ local began, til, holder, state = string.match(redis.call('GET', turn) or '', '^
 local own = holder == node and state == 'sweeping'
 
 if cursor == '' then
-  if began and now < tonumber(til) and since <= tonumber(began) and not own then return { 0, '' } end
+  if began and now >= tonumber(began) and now < tonumber(til) and since <= tonumber(began) and not own then return { 0, '' } end
   began, cursor = ms(now), '0'
 elseif not own then
   return { 0, '' } -- it took too long, and another node has begun anew
