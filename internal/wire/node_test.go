@@ -54,11 +54,12 @@ func reapFrees(w *world) {
 }
 
 func lateJudgesNobody(w *world) {
+	const short = 500 * time.Millisecond // n's must not be over before m has its own
 	for _, node := range []string{"n", "m"} {
 		w.beat(node)
-		must(w.s.Beat(w.Context(), wire.Pulse{Node: node, Lease: time.Millisecond}))(w)
+		must(w.s.Beat(w.Context(), wire.Pulse{Node: node, Lease: short}))(w)
 	}
-	w.pass(5 * time.Millisecond)
+	w.pass(short + 5*time.Millisecond)
 	late := w.beat("n")
 	equal(w, "late", []any{late.Held, late.Gone}, []any{true, []string{}})
 	// m had this one beat's time to come back, and did not.
