@@ -9,8 +9,9 @@
 -- refused, example, why}: how many ids were indexed, were so already, have a fuse
 -- without TTL, have a class key that makes no job (empty, another type, no task
 -- name, payload over the limit); and one of these.
--- Cost  1 command an id, 1 more for each with a long payload, ZMSCORE of those
---       with a class key; 2 commands more for each that is in no index.
+-- Cost  EXISTS of the class keys of 32 ids that were heard; 1 command an id where
+--       there is any, 1 more for each with a long payload, ZMSCORE of those with a
+--       class key; 2 commands more for each that is in no index.
 
 local by_event, grace, limit, channel = ARGV[1] == 'event', tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local HEAD = 129 -- bytes: the longest task name and a space
@@ -33,18 +34,34 @@ local function sort(id, head, length)
   ids[#ids + 1] = id
 end
 
--- Reads the class keys of ids[from] to ids[upto], but no payloads: some hundred
--- long ones would hold Redis up for seconds.
+-- Reads a class key, but no payload: some hundred long ones would hold Redis up
+-- for seconds.
+local function read(id)
+  local class = class_key(id)
+  local head = redis.pcall('GETRANGE', class, 0, HEAD - 1)
+  if type(head) == 'table' then
+    if not by_event then refuse(id, 'it is no string') end
+  elseif head ~= '' then
+    sort(id, head, #head < HEAD and #head or redis.call('STRLEN', class))
+  elseif not by_event and redis.call('EXISTS', class) == 1 then
+    sort(id, head, 0)
+  end
+end
+
+local CHUNK = 32
+local function any_class(ids, from, upto)
+  local classes = {}
+  for i = from, upto do classes[#classes + 1] = class_key(ids[i]) end
+  return redis.call('EXISTS', unpack(classes)) > 0
+end
+
+-- Reads the class keys of ids[from] to ids[upto]. Most keys that are heard to
+-- expire have none: their jobs are claimed already, or never were any.
 local function look_up(ids, from, upto)
-  for i = from, upto do
-    local id, class = ids[i], class_key(ids[i])
-    local head = redis.pcall('GETRANGE', class, 0, HEAD - 1)
-    if type(head) == 'table' then
-      if not by_event then refuse(id, 'it is no string') end
-    elseif head ~= '' then
-      sort(id, head, #head < HEAD and #head or redis.call('STRLEN', class))
-    elseif not by_event and redis.call('EXISTS', class) == 1 then
-      sort(id, head, 0)
+  for first = from, upto, CHUNK do
+    local last = math.min(first + CHUNK - 1, upto)
+    if not by_event or any_class(ids, first, last) then
+      for i = first, last do read(ids[i]) end
     end
   end
 end
