@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/keyfuse-io/keyfuse/client"
-	"github.com/keyfuse-io/keyfuse/internal/embedded"
 	"github.com/keyfuse-io/keyfuse/internal/redistest"
 	"github.com/keyfuse-io/keyfuse/internal/wire"
 )
@@ -50,18 +47,7 @@ func TestRedis(t *testing.T) {
 }
 
 func bubble(t *testing.T, test func(w *world)) {
-	synctest.Test(t, func(t *testing.T) {
-		server, err := embedded.Start(embedded.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		rdb := redis.NewClient(&redis.Options{
-			Addr: "192.0.2.1:6379", Dialer: server.Dial, DialerRetries: 1,
-			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-		})
-		t.Cleanup(func() { _, _ = rdb.Close(), server.Close() })
-		test(newWorld(t, rdb))
-	})
+	redistest.InBubble(t, func(t *testing.T, b *redistest.Bubble) { test(newWorld(t, b.Client(t))) })
 }
 
 func newWorld(t *testing.T, rdb *redis.Client) *world {

@@ -7,7 +7,6 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/keyfuse-io/keyfuse/client"
 	"github.com/keyfuse-io/keyfuse/engine"
-	"github.com/keyfuse-io/keyfuse/internal/embedded"
 	"github.com/keyfuse-io/keyfuse/internal/redistest"
 	"github.com/keyfuse-io/keyfuse/registry"
 )
@@ -35,14 +33,9 @@ type world struct {
 }
 
 func inBubble(t *testing.T, test func(w *world)) {
-	synctest.Test(t, func(t *testing.T) {
-		server, err := embedded.Start(embedded.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = server.Close() })
-		w := &world{T: t, span: 20 * time.Second, lease: 15 * time.Second, dial: server.Dial}
-		w.begin("192.0.2.1:6379", test)
+	redistest.InBubble(t, func(t *testing.T, b *redistest.Bubble) {
+		w := &world{T: t, span: 20 * time.Second, lease: 15 * time.Second, dial: b.Dial}
+		w.begin(redistest.BubbleAddr, test)
 	})
 }
 

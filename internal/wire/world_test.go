@@ -6,13 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"github.com/keyfuse-io/keyfuse/internal/embedded"
 	"github.com/keyfuse-io/keyfuse/internal/redistest"
 	"github.com/keyfuse-io/keyfuse/internal/wire"
 )
@@ -34,21 +31,8 @@ type world struct {
 // is executed twice in a row, and the test fails where the second time changes
 // anything.
 func bubble(t *testing.T, again bool, test func(w *world)) {
-	synctest.Test(t, func(t *testing.T) {
-		server, err := embedded.Start(embedded.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = server.Close() })
-		open := func() *redis.Client {
-			rdb := redis.NewClient(&redis.Options{
-				Addr: "192.0.2.1:6379", Dialer: server.Dial, DialerRetries: 1,
-				MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-			})
-			t.Cleanup(func() { _ = rdb.Close() })
-			return rdb
-		}
-		w := newWorld(t, open(), open())
+	redistest.InBubble(t, func(t *testing.T, b *redistest.Bubble) {
+		w := newWorld(t, b.Client(t), b.Client(t))
 		w.span = 20 * time.Second
 		if again {
 			w.s.Redis().AddHook(twice{w})
