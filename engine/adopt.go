@@ -29,7 +29,7 @@ func (e *Engine) adoptLoop(ctx context.Context) {
 			e.log.Warn("events come faster than they can be looked up; a sweep finds the rest")
 			e.swept.ask(e.redisNow())
 		}
-		for chunk := range slices.Chunk(ids, adoptWindow) {
+		for chunk := range slices.Chunk(ids, wire.MaxAdopt) {
 			err := retry(ctx, func() error {
 				adopted, err := e.adopt(ctx, chunk)
 				e.troubles.note("adopting", err)

@@ -18,9 +18,8 @@ func (h hint) give() {
 // maxInbox bounds the ids that wait to be adopted, in bytes with what Go needs
 // to hold each. Beyond it ids are forgotten and a sweep finds them.
 const (
-	maxInbox    = 32 << 20
-	idOverhead  = 32
-	adoptWindow = 500 // ids an adoption takes at a time
+	maxInbox   = 32 << 20
+	idOverhead = 32
 )
 
 // inbox holds ids whose fuses were heard to expire. The receive loop puts them
