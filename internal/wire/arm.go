@@ -25,6 +25,7 @@ const (
 	ArmedKept
 	RefusedPending // the id is pending already
 	RefusedForeign // a key of that name holds other data than a job's
+	RefusedWindow  // a threshold counts under this id
 )
 
 // ArmJob is a job to be armed. It must have been checked.

@@ -15,7 +15,8 @@ const (
 	ChangedIt
 	MetRunning
 	MetDead
-	MetNoJob // the class key is there but makes no job
+	MetNoJob  // the class key is there but makes no job
+	MetWindow // a window, whose end can't be moved, or that has fired already
 )
 
 // CancelResult is the outcome for one id.
@@ -52,13 +53,14 @@ type MoveResult struct {
 	RunID   string // of the run that was met or, if it was retrying, moved
 }
 
-// Move gives a waiting job another time. manual says that a person fired it.
+// Move gives a waiting job another time. manual says that a person fired it: then
+// an open window ends and fires as well.
 func (s *Store) Move(ctx context.Context, id string, when When, manual bool) (MoveResult, error) {
 	how := "timer"
 	if manual {
 		how = "manual"
 	}
-	reply, err := s.run(ctx, s.move, id, when.arg(), how, s.Wake(s.db))
+	reply, err := s.run(ctx, s.move, id, when.arg(), how, s.Wake(s.db), newRunID())
 	if err == nil {
 		err = need(reply, 4)
 	}

@@ -12,6 +12,8 @@ type Heartbeat struct {
 	Now  time.Time // Redis's clock
 	Held bool      // the node held its lease until now; false for its first beat, or if it was given up
 	Gone []string  // nodes whose runs are to be reaped
+
+	Defined int64 // rises whenever thresholds are defined or removed
 }
 
 // Pulse is what a node sends with a heartbeat.
@@ -27,13 +29,13 @@ type Pulse struct {
 func (s *Store) Beat(ctx context.Context, p Pulse) (Heartbeat, error) {
 	reply, err := s.run(ctx, s.beat, p.Node, ceilMS(p.Lease), p.Info, flag(p.Canary, "canary"), flag(p.First, "first"))
 	if err == nil {
-		err = need(reply, 3)
+		err = need(reply, 4)
 	}
 	if err != nil {
 		return Heartbeat{}, err
 	}
-	beat := Heartbeat{Now: clock(reply[0], reply[1]), Held: asInt(reply[2]) == 1}
-	for _, name := range reply[3:] {
+	beat := Heartbeat{Now: clock(reply[0], reply[1]), Held: asInt(reply[2]) == 1, Defined: asInt(reply[3])}
+	for _, name := range reply[4:] {
 		beat.Gone = append(beat.Gone, asString(name))
 	}
 	return beat, nil

@@ -29,11 +29,13 @@ type Holding struct {
 	Immortal bool      // the fuse has no TTL
 	Indexed  time.Time // due time in the index; zero if it is not there
 	Runs     []Run     // in no order
+	Window   *Window   // that is open; nil if there is none
 }
 
-// Due is when the pending job is due: a live fuse wins over the index.
+// Due is when the pending job is due: a live fuse wins over the index, unless it
+// is a window's counter.
 func (h Holding) Due() time.Time {
-	if !h.Fuse.IsZero() {
+	if !h.Fuse.IsZero() && h.Window == nil {
 		return h.Fuse
 	}
 	return h.Indexed
@@ -55,15 +57,17 @@ func (s *Store) Get(ctx context.Context, ids ...string) ([]Holding, error) {
 	holdings := make([]Holding, len(ids))
 	for i, id := range ids {
 		fields, _ := reply[i].([]any)
-		if err := need(fields, 4); err != nil {
+		if err := need(fields, 6); err != nil {
 			return nil, err
 		}
-		holdings[i] = holding(id, fields)
+		if holdings[i], err = holding(id, fields); err != nil {
+			return nil, err
+		}
 	}
 	return holdings, nil
 }
 
-func holding(id string, fields []any) Holding {
+func holding(id string, fields []any) (Holding, error) {
 	h := Holding{ID: id}
 	h.Class, h.HasClass = fields[0].(string)
 	switch fuse := asInt(fields[1]); fuse {
@@ -85,7 +89,11 @@ func holding(id string, fields []any) Holding {
 		}
 		h.Runs = append(h.Runs, run)
 	}
-	return h
+	var err error
+	if record, ok := fields[4].(string); ok {
+		h.Window, err = parseWindow(record, asString(fields[5]))
+	}
+	return h, err
 }
 
 // Place is a place in a listing: behind a member of a sorted set.

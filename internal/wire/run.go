@@ -24,16 +24,16 @@ const (
 //
 //	attempt due reason source count #id #error LF id error payload
 //
-// which claim.lua makes, and the scripts amend (prelude.lua).
+// which claim.lua and hit.lua make, and the scripts amend (prelude.lua).
 type Run struct {
 	Task      string // not in the record: it is in the name of its key
 	ID        string
 	RunID     string // not in the record: it is its field
-	Attempt   int    // counted when it was claimed, from 1; 0 if it was given back or requeued
+	Attempt   int    // counted when it was claimed, from 1; 0 if it was given back or requeued, or a threshold's and new
 	Due       time.Time
-	Reason    string // why: timer, manual
-	Source    string // how it was found: index, event, sweep, manual
-	Count     int64
+	Reason    string // why: timer, threshold, timeout, manual
+	Source    string // how it was found: index, event, sweep, threshold, manual
+	Count     int64  // hits of a window; else 0
 	LastError string
 	Payload   []byte
 
@@ -56,13 +56,14 @@ func parseRecord(record string) (Run, error) {
 	if !ok || len(fields) != 7 {
 		return Run{}, fmt.Errorf("%w: it begins %.60q", errBadRecord, record)
 	}
+	const countField = 4 // other clients may count down
 	var n [7]int64
 	for i, field := range fields {
 		if i == 2 || i == 3 {
 			continue
 		}
 		v, err := strconv.ParseInt(field, 10, 64)
-		if err != nil || v < 0 {
+		if err != nil || v < 0 && i != countField {
 			return Run{}, fmt.Errorf("%w: field %d of %.60q", errBadRecord, i, line)
 		}
 		n[i] = v

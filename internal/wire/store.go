@@ -23,6 +23,7 @@ type Store struct {
 	db  int
 
 	arm, claim, done, fail, adopt, sweep, cancel, move, get, unbury, beat, reap, page *redis.Script
+	hit, define, undefine                                                             *redis.Script
 }
 
 // NewStore makes a store on a connection. db is the number of the database that
@@ -33,7 +34,7 @@ func NewStore(rdb redis.UniversalClient, db int) (*Store, error) {
 		"arm": &s.arm, "claim": &s.claim, "done": &s.done, "fail": &s.fail,
 		"adopt": &s.adopt, "sweep": &s.sweep, "cancel": &s.cancel, "move": &s.move, "get": &s.get,
 		"exhume": &s.unbury, "beat": &s.beat, "reap": &s.reap,
-		"page": &s.page,
+		"page": &s.page, "hit": &s.hit, "define": &s.define, "undefine": &s.undefine,
 	} {
 		var err error
 		if *script, err = load(name); err != nil {
@@ -46,8 +47,11 @@ func NewStore(rdb redis.UniversalClient, db int) (*Store, error) {
 // load puts a script together with what stands before it.
 func load(name string) (*redis.Script, error) {
 	files := []string{"prelude", name}
-	if name == "adopt" || name == "sweep" {
+	switch name {
+	case "adopt", "sweep":
 		files = []string{"prelude", "adoption", name}
+	case "hit", "claim", "cancel", "move", "define", "undefine":
+		files = []string{"prelude", "window", name}
 	}
 	var script []byte
 	for _, file := range files {

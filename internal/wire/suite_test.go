@@ -12,7 +12,7 @@ type check struct {
 }
 
 func suite() []check {
-	return slices.Concat(armChecks, claimChecks, settleChecks, adoptChecks, changeChecks, nodeChecks, readChecks)
+	return slices.Concat(armChecks, claimChecks, settleChecks, adoptChecks, changeChecks, nodeChecks, readChecks, hitChecks)
 }
 
 // TestBubble runs all checks on the embedded Redis, in fake time.

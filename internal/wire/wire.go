@@ -25,6 +25,16 @@
 //	keyfuse:claims            hash node → what its last claim took, for a replay
 //	keyfuse:answers           hash token → what arming answered, for a replay
 //	keyfuse:answered          zset token → answered at ms
+//	keyfuse:thresholds        hash id or pattern → definition of a threshold
+//	keyfuse:patterns          set of those that are patterns
+//	keyfuse:defined           rises whenever one of these two changes
+//	keyfuse:windows           hash id → open window (see window.lua)
+//	keyfuse:items:<id>        string: what the hits of an open window collected
+//	keyfuse:open              hash id or pattern → its open windows
+//	keyfuse:firings:<id>      list: the last firings of that id or pattern
+//	keyfuse:counted           hash token → what a hit answered, for a replay
+//	keyfuse:counted_until     zset token → until when, ms
+//	keyfuse:flags             string: notification flags that Keyfuse added, and where
 //	keyfuse:canary:<node>     string with a TTL: proves that events arrive
 //	keyfuse:sweep             string: whose turn it is to sweep (see sweep.lua)
 //	keyfuse:wake:<db>         pub/sub channel: a task whose earliest job changed
@@ -88,6 +98,10 @@ func (n Names) OfTask(kind, task string) string { return n.Root() + kind + ":" +
 
 // Wake is the channel on which nodes of one database hear of earlier jobs.
 func (n Names) Wake(db int) string { return n.Root() + "wake:" + strconv.Itoa(db) }
+
+// Counted is the channel on which Redis tells of keys that INCR, INCRBY, DECR or
+// DECRBY changed, by a client or a script.
+func (Names) Counted(db int) string { return "__keyevent@" + strconv.Itoa(db) + "__:incrby" }
 
 // Expired is the channel on which Redis tells of expired keys of a database.
 func (Names) Expired(db int) string { return "__keyevent@" + strconv.Itoa(db) + "__:expired" }

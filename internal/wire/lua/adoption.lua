@@ -68,6 +68,10 @@ end
 
 local function adopt(id, batch)
   local due = fuse_due(id)
+  if due and redis.call('HEXISTS', root .. 'windows', id) == 1 then -- its end is not its counter's
+    adopted[KNOWN] = adopted[KNOWN] + 1
+    return
+  end
   if due == math.huge then
     adopted[IMMORTAL] = adopted[IMMORTAL] + 1
     return

@@ -7,14 +7,15 @@
 --       then for each job: id, when, task, class value. when is a time in ms,
 --       or +ms from now.
 -- Answer  {now, code, due, code, due, …}: 0 armed, 1 replaced, 2 kept,
---         3 refused: pending already, 4 refused: a key holds other data.
---         due is that of the job that is there now (0 after 4).
+--         3 refused: pending already, 4 refused: a key holds other data,
+--         5 refused: a threshold counts under this id.
+--         due is that of the job that is there now (0 after 4 and 5).
 -- Cost  one SET a job and some 10 commands a call where all ids are new;
 --       O(log n) a job. Replaying it within half a minute changes nothing and
 --       answers the same, whatever became of the jobs meanwhile.
 
 local mode, channel, token = ARGV[1], ARGV[2], ARGV[3]
-local ARMED, REPLACED, KEPT, PENDING, FOREIGN = 0, 1, 2, 3, 4
+local ARMED, REPLACED, KEPT, PENDING, FOREIGN, WINDOW = 0, 1, 2, 3, 4, 5
 local answers, answered, KEEP_MS = root .. 'answers', root .. 'answered', 30000
 
 local told = redis.call('HGET', answers, token)
@@ -51,6 +52,7 @@ local function existing(job)
   if fuse ~= 'none' and fuse ~= 'string' then return FOREIGN end
   if class == 'none' then return fuse ~= 'none' and FOREIGN or nil end
   if class ~= 'string' then return FOREIGN end
+  if redis.call('HEXISTS', root .. 'windows', job.id) == 1 then return WINDOW end
   local task = task_of(redis.call('GET', class_key(job.id)))
   if not task then return FOREIGN end
   local due = fuse_due(job.id)
@@ -91,7 +93,7 @@ end
 for _, job in ipairs(jobs) do
   local code, task, due
   if not all_new then code, task, due = existing(job) end
-  if code == FOREIGN then
+  if code == FOREIGN or code == WINDOW then
     answer(code, 0)
   elseif code == PENDING and mode ~= 'replace' then
     answer(mode == 'keep' and KEPT or PENDING, due)

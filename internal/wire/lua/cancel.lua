@@ -1,5 +1,6 @@
 -- cancel.lua removes what has not started of a job: its fuse, mapping and
--- place in the index, and runs of it that wait for another attempt.
+-- place in the index, the window that is open for it, and runs of it that wait
+-- for another attempt.
 --
 -- KEYS  1 root
 -- ARGV  ids
@@ -30,7 +31,15 @@ for _, id in ipairs(ARGV) do
     redis.call('ZREM', due_key(task), id)
     code, run = CANCELLED, ''
   end
+  local window = redis.call('HGET', windows_key, id)
+  window = window and read_window(window)
+  if window then
+    remove_window(id, window, redis.call('TYPE', fuse_key(id)).ok ~= 'string')
+    redis.call('ZREM', due_key(window.task), id)
+    code, run = CANCELLED, ''
+  end
   reply[#reply + 1] = code
   reply[#reply + 1] = run
 end
+write_notes()
 return reply

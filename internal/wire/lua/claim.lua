@@ -12,7 +12,7 @@
 --         so may take nothing; how many jobs were refused (class key of
 --         another type, or payload over the limit), with the id of one.
 -- Cost  2 commands a task, then about 10 for each task with something due;
---       O(log n) a run.
+--       O(log n) a run; 6 commands more for each window that ends.
 --
 -- A replay after a lost reply, with the same node and sequence number, answers
 -- the same runs; an older sequence number, delayed on its way, takes nothing.
@@ -116,11 +116,23 @@ local function set_aside(task, id, due, value)
   reply[5] = id
 end
 
--- The fields due, reason and source of a new record, from a score in the index.
+-- Due time and source of what stands in the index.
 local function origin(at)
-  if not string.find(at, '.', 1, true) then return at .. ' timer index' end
-  local source = QUARTERS[math.floor((at % 1) * 4 + 0.5)]
-  return ms(math.floor(at)) .. (source == 'manual' and ' manual ' or ' timer ') .. source
+  if not string.find(at, '.', 1, true) then return tonumber(at), 'index' end
+  return math.floor(at), QUARTERS[math.floor((at % 1) * 4 + 0.5)]
+end
+
+local has_windows = redis.call('EXISTS', windows_key) == 1
+
+-- The count, reason and payload of the run that a window's end fires, or nil; and
+-- whether its counter was replaced by one that counts for the next window.
+local function end_window(id, w, class)
+  local text = redis.call('MGET', fuse_key(id))[1] -- false for another type
+  local replaced = not text or not is_integer(text) or redis.call('PEXPIRETIME', fuse_key(id)) == -1
+  local count, reason = outcome(w, text, replaced)
+  if not count or not class then return replaced end -- without a class key somebody cancelled by hand
+  local items = w.items > 0 and redis.call('GET', items_key(id)) or ''
+  return replaced, count, reason, window_payload(w, count, reason, w.ends, items, class)
 end
 
 local function take_due(task, want)
@@ -128,36 +140,57 @@ local function take_due(task, want)
   local page = redis.call('ZRANGE', key, '-inf', '(' .. ms(now + 1), 'BYSCORE', 'LIMIT', 0, want, 'WITHSCORES')
   local n = #page / 2
   if n == 0 then return 0, 0 end
-  local fuses, classes = {}, {}
+  local all, fuses, classes = {}, {}, {}
   for i = 1, n do
     local id = page[2 * i - 1]
+    all[i] = id
     fuses[i] = fuse_key(id)
     classes[i] = class_key(id)
   end
   local burning = redis.call('EXISTS', unpack(fuses)) > 0
   local prefix = task .. ' '
-  local gone, records, leases, finders, aside = {}, {}, {}, {}, {}
+  local gone, records, leases, finders, aside, ended = {}, {}, {}, {}, {}, {}
   local done = 0
+
+  local function take_run(i, reason, count, payload)
+    local id = all[i]
+    local rid = rid_prefix .. ms(taken)
+    local held = rid .. first_lease
+    local due, source = origin(page[2 * i])
+    if source == 'manual' then reason = source end
+    local rec = run_record(1, id, due, reason, source, count, payload)
+    local at = 2 * #gone
+    gone[#gone + 1] = classes[i]
+    records[at + 1], records[at + 2] = rid, rec
+    leases[at + 1], leases[at + 2] = held, now_text
+    finders[at + 1], finders[at + 2] = '0', ids_member(id, task, rid)
+    answer(task, held, rec)
+    taken = taken + 1
+  end
+
+  local function take_window(i, w, class)
+    local replaced, count, reason, payload = end_window(all[i], w, class)
+    ended[#ended + 1] = { all[i], w, replaced }
+    if not count then return end
+    take_run(i, reason, count, payload)
+    note_firing(w.def, reason, count, all[i])
+  end
+
   while done < n and bytes > 0 do
     local upto = next_chunk(done, n)
     local values = redis.call('MGET', unpack(classes, done + 1, upto))
+    local windows = has_windows and redis.call('HMGET', windows_key, unpack(all, done + 1, upto))
     for i = done + 1, upto do
-      local id, value = page[2 * i - 1], values[i - done]
-      local due = burning and fuse_due(id) or nil
+      local id, value = all[i], values[i - done]
+      local window = windows and windows[i - done] and read_window(windows[i - done])
+      local due = burning and not window and fuse_due(id) or nil
       local mine = value and (value == task or string.sub(value, 1, #prefix) == prefix)
-      if due or not mine or #value - #prefix > limit then
+      if window and (mine or not value) then
+        take_window(i, window, value)
+      elseif due or not mine or #value - #prefix > limit then
         aside[#aside + 1] = { id, due, value }
       else
-        local rid = rid_prefix .. ms(taken)
-        local held = rid .. first_lease
-        local rec = '1 ' .. origin(page[2 * i]) .. ' 0 ' .. ms(#id) .. ' 0\n' .. id .. string.sub(value, #prefix + 1)
-        local at = 2 * #gone
-        gone[#gone + 1] = classes[i]
-        records[at + 1], records[at + 2] = rid, rec
-        leases[at + 1], leases[at + 2] = held, now_text
-        finders[at + 1], finders[at + 2] = '0', ids_member(id, task, rid)
-        answer(task, held, rec)
-        taken = taken + 1
+        take_run(i, 'timer', 0, string.sub(value, #prefix + 1))
       end
     end
     done = upto
@@ -170,6 +203,7 @@ local function take_due(task, want)
     redis.call('HSET', running_key(task), unpack(leases))
     redis.call('ZADD', root .. 'ids', unpack(finders))
   end
+  for _, e in ipairs(ended) do remove_window(e[1], e[2], e[3]) end
   for _, a in ipairs(aside) do set_aside(task, a[1], a[2], a[3]) end
   return done, #gone
 end
@@ -219,6 +253,7 @@ for _, task in ipairs(tasks) do
   next_due = math.min(next_due, first_score(retrying_key(task)) or math.huge, first_score(due_key(task)) or math.huge)
 end
 if next_due < math.huge then reply[3] = ms(math.floor(next_due)) end
+write_notes()
 -- Noted also if nothing was taken, or the same call, delayed on its way, would
 -- take runs that nobody hears of. Only then may a full Redis forbid it.
 redis.pcall('HSET', root .. 'claims', node, ms(seq) .. ' ' .. table.concat(receipt, ' '))

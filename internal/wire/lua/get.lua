@@ -3,10 +3,11 @@
 -- KEYS  1 root
 -- ARGV  ids
 -- Answer  for each id {class value or false, fuse, index, {task, rid, state,
---         score, lease, record, …}}: fuse as PEXPIRETIME gives it (-2 none, -1
---         without TTL), the score in the due index of the task that the class
---         value names (-1: none), and its runs.
--- Cost  4 commands an id and 3 a run; it reads payloads, so ask for few.
+--         score, record, …}, window or false, counter or false}: fuse as
+--         PEXPIRETIME gives it (-2 none, -1 without TTL), the score in the due
+--         index of the task that the class value names (-1: none), its runs, and
+--         the record of an open window with the value of its counter.
+-- Cost  6 commands an id and 3 a run; it reads payloads, so ask for few.
 
 local reply = {}
 for _, id in ipairs(ARGV) do
@@ -23,6 +24,8 @@ for _, id in ipairs(ARGV) do
       for _, part in ipairs({ r.task, r.rid, state, since, rec }) do runs[#runs + 1] = part end
     end
   end
-  reply[#reply + 1] = { value, redis.call('PEXPIRETIME', fuse_key(id)), at or -1, runs }
+  local window = redis.call('HGET', root .. 'windows', id)
+  local counter = window and redis.call('MGET', fuse_key(id))[1]
+  reply[#reply + 1] = { value, redis.call('PEXPIRETIME', fuse_key(id)), at or -1, runs, window, counter }
 end
 return reply

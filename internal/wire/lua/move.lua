@@ -1,19 +1,40 @@
 -- move.lua gives a job that waits another time: a pending one its due time, or
--- else a retrying one its next attempt.
+-- else a retrying one its next attempt. An open window can be fired by hand, and
+-- then ends with the count that it has.
 --
 -- KEYS  1 root
 -- ARGV  1 id   2 when, in ms, or +ms from now   3 timer | manual: manual is now,
 --       and says that somebody fired it by hand   4 wake-up channel
+--       5 what to call the run that a window fires
 -- Answer  {code, due in ms, task, run id}: 0 nothing there, 1 moved, 2 a run of
 --         it is under way, 3 it is among the dead letters, 4 its class key
---         makes no job, so nothing was changed.
+--         makes no job, 5 it is a window, whose end can't be moved, or that has
+--         fired already: nothing was changed.
 -- Cost  a few commands, O(log n). Replaying it changes nothing more.
 
-local NONE, MOVED, RUNNING, DEAD, REFUSED = 0, 1, 2, 3, 4
+local NONE, MOVED, RUNNING, DEAD, REFUSED, WINDOW = 0, 1, 2, 3, 4, 5
 local id, at, manual, channel = ARGV[1], ARGV[2], ARGV[3] == 'manual', ARGV[4]
 local due = tonumber(at)
 if string.sub(at, 1, 1) == '+' then due = now + due end
 due = math.max(due, now)
+
+local window = redis.call('HGET', windows_key, id)
+window = window and read_window(window)
+if window then
+  if not manual or window.fired then return { WINDOW, 0, '', '' } end
+  local text = redis.call('MGET', fuse_key(id))[1] -- false for another type
+  local replaced = not text or not is_integer(text)
+  local count = replaced and ms(window.count) or text
+  local items = window.items > 0 and redis.call('GET', items_key(id)) or ''
+  local payload = window_payload(window, count, 'manual', now, items, redis.call('GET', class_key(id)) or window.task)
+  fire(window.task, ARGV[5], id, run_record(0, id, now, 'manual', 'manual', count, payload))
+  note_firing(window.def, 'manual', count, id)
+  write_fired(channel)
+  remove_window(id, window, replaced)
+  redis.call('ZREM', due_key(window.task), id)
+  write_notes()
+  return { MOVED, now_text, window.task, ARGV[5] }
+end
 
 local class = redis.call('TYPE', class_key(id)).ok
 if class ~= 'none' then

@@ -1,0 +1,171 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// How long the answer of a call is kept for its repetition.
+const (
+	// KeepToken is for a connection that retries by itself after a lost reply.
+	KeepToken = 30 * time.Second
+	// KeepRequest is for callers with a request id of their own.
+	KeepRequest = time.Hour
+)
+
+// MaxHits is how many hits one call may count.
+const MaxHits = 500
+
+// Hit is one hit of a counter. It must have been checked.
+type Hit struct {
+	ID   string
+	By   int64  // at least 1
+	Item string // a JSON text, or empty for none
+}
+
+// Counted says whether a hit was counted.
+type Counted string
+
+// The outcomes; the letters are hit.lua's.
+const (
+	CountedIt       Counted = ""
+	NoDefinition    Counted = "N"
+	NotInteger      Counted = "W"
+	WouldOverflow   Counted = "O"
+	PendingJob      Counted = "J" // the id is one's
+	TooManyItems    Counted = "I"
+	TooManyBytes    Counted = "B" // of items
+)
+
+// HitResult is what came of a hit. What follows Outcome is zero if it was refused.
+type HitResult struct {
+	Outcome   Counted
+	Count     int64     // hits of the window, this one included
+	Threshold int64     // how many fire it
+	Fired     bool      // this hit crossed the threshold
+	Ends      time.Time // the window's end; the time that it would have had if it fired
+}
+
+// Token marks a call of Hit, so that its repetition is known.
+type Token struct {
+	text string
+	keep time.Duration
+}
+
+// NewToken is a token that no other call has.
+func NewToken() Token { return Token{"t" + strconv.FormatUint(rand.Uint64(), 36), KeepToken} }
+
+// RequestToken is the token of a caller's own request id, for hits of one counter.
+func RequestToken(request, id string) Token { return Token{"r" + request + "\x00" + id, KeepRequest} }
+
+// newRunID is a run id for who is no node.
+func newRunID() string { return "h" + strconv.FormatUint(rand.Uint64(), 36) }
+
+// Hit counts at most MaxHits hits in one step, and answers in their order. A
+// repeated call with the same token counts nothing and answers the same.
+func (s *Store) Hit(ctx context.Context, token Token, hits []Hit) ([]HitResult, error) {
+	args := make([]any, 0, 4+3*len(hits))
+	args = append(args, s.Wake(s.db), newRunID()+".", token.text, token.keep.Milliseconds())
+	for i := range hits {
+		args = append(args, hits[i].ID, hits[i].By, hits[i].Item)
+	}
+	reply, err := s.run(ctx, s.hit, args...)
+	if err != nil {
+		return nil, err
+	}
+	return parseHits(asString(reply[0]), len(hits))
+}
+
+// Touch looks at what other clients have counted: it opens and ends windows,
+// fires what has crossed its threshold, and gives counters the TTL that they
+// lack. It takes at most MaxHits ids.
+func (s *Store) Touch(ctx context.Context, ids []string) error {
+	args := make([]any, 0, 4+3*len(ids))
+	args = append(args, s.Wake(s.db), newRunID()+".", "", 0)
+	for _, id := range ids {
+		args = append(args, id, 0, "")
+	}
+	_, err := s.run(ctx, s.hit, args...)
+	return err
+}
+
+// parseHits reads the answer of hit.lua: `now count/need!@left …`, where need and
+// left are those of the hit before unless given.
+func parseHits(text string, n int) ([]HitResult, error) {
+	bad := func() error { return fmt.Errorf("the answer to %d hits can't be read: it begins %.60q", n, text) }
+	first, rest, _ := strings.Cut(text, " ")
+	now, err := strconv.ParseInt(first, 10, 64)
+	if err != nil {
+		return nil, bad()
+	}
+	results := make([]HitResult, 0, n)
+	var last HitResult
+	for part := range strings.SplitSeq(rest, " ") {
+		if len(part) == 1 && strings.Contains("NWOJIB", part) {
+			results = append(results, HitResult{Outcome: Counted(part)})
+			continue
+		}
+		part, left, hasLeft := strings.Cut(part, "@")
+		part, last.Fired = strings.CutSuffix(part, "!")
+		part, need, hasNeed := strings.Cut(part, "/")
+		if last.Count, err = strconv.ParseInt(part, 10, 64); err != nil {
+			return nil, bad()
+		}
+		if hasNeed {
+			if last.Threshold, err = strconv.ParseInt(need, 10, 64); err != nil {
+				return nil, bad()
+			}
+		}
+		if hasLeft {
+			ms, err := strconv.ParseInt(left, 10, 64)
+			if err != nil {
+				return nil, bad()
+			}
+			last.Ends = msTime(now + ms)
+		}
+		results = append(results, last)
+	}
+	if len(results) != n {
+		return nil, bad()
+	}
+	return results, nil
+}
+
+// Window is an open window.
+type Window struct {
+	Start, End time.Time
+	Count      int64 // hits so far
+	Threshold  int64 // how many fire it
+	Items      int   // collected
+	Fired      bool  // it has fired, in mode once, and lasts until its end
+	Definition string
+}
+
+// parseWindow reads the record of a window, see window.lua. counter is the value
+// of its counter, empty if it has none.
+func parseWindow(record, counter string) (*Window, error) {
+	f := strings.SplitN(record, " ", 9)
+	if len(f) != 9 {
+		return nil, fmt.Errorf("the record of a window can't be read: it begins %.60q", record)
+	}
+	var n [5]int64
+	for i := range n {
+		v, err := strconv.ParseInt(f[i], 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("the record of a window can't be read: it begins %.60q", record)
+		}
+		n[i] = v
+	}
+	w := &Window{
+		Start: msTime(n[0]), End: msTime(n[1]), Count: n[2], Threshold: n[3], Items: int(n[4]),
+		Fired: f[5] == "fired", Definition: f[8],
+	}
+	if v, err := strconv.ParseInt(counter, 10, 64); err == nil { // else what was last seen
+		w.Count = v
+	}
+	return w, nil
+}

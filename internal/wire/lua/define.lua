@@ -1,0 +1,28 @@
+-- define.lua defines a threshold, in the place of the one that its id or
+-- pattern had. Windows that are open go on by the new definition at their next hit.
+--
+-- KEYS  1 root
+-- ARGV  1 id or pattern   2 definition (window.lua)   3 wake-up channel
+-- Answer  {code, other}: 0 new, 1 replaced, 2 the same as before, 3 refused:
+--         the other pattern would match some ids equally.
+-- Cost  O(number of patterns). Replaying it changes nothing.
+
+local NEW, REPLACED, SAME, EQUAL = 0, 1, 2, 3
+local name, text, channel = ARGV[1], ARGV[2], ARGV[3]
+
+local function ends_with(s, tail) return #s >= #tail and string.sub(s, #s - #tail + 1) == tail end
+
+local before = redis.call('HGET', thresholds_key, name)
+if before == text then return { SAME, '' } end
+local head, tail = split_pattern(name)
+if head then
+  for _, other in ipairs(redis.call('SMEMBERS', root .. 'patterns')) do
+    local h, t = split_pattern(other)
+    if other ~= name and h == head and (ends_with(tail, t) or ends_with(t, tail)) then return { EQUAL, other } end
+  end
+end
+redis.call('HSET', thresholds_key, name, text)
+if head then redis.call('SADD', root .. 'patterns', name) end
+redis.call('SADD', root .. 'tasks', read_definition(text).task)
+tell_defined(channel)
+return { before and REPLACED or NEW, '' }

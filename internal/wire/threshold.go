@@ -1,0 +1,338 @@
+package wire
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// OnTimeout says what the end of a window does.
+type OnTimeout string
+
+// The choices.
+const (
+	TimeoutFires OnTimeout = "fire"
+	TimeoutDrops OnTimeout = "drop"
+)
+
+// Mode says what comes after a firing.
+type Mode string
+
+// The modes.
+const (
+	Repeat Mode = "repeat" // the next hit opens a new window
+	Once   Mode = "once"   // nothing, until the window ends
+)
+
+// Bounds of thresholds.
+const (
+	MaxCount        = 1<<53 - 1 // beyond it Lua can't count
+	MaxItems        = 10_000
+	MaxItemBytes    = 1 << 20
+	DefaultMaxItems = 1000
+	DefaultMaxBytes = 256 << 10
+)
+
+// Threshold is a definition: so many hits within a window fire the task, or else
+// the window's end does.
+type Threshold struct {
+	// ID is the counter's key, or a pattern with one *, which stands for any
+	// bytes: then each key that matches is a counter of its own.
+	ID      string
+	Task    string
+	Payload []byte
+
+	Count     int64         // hits that fire it, 1 to MaxCount
+	Within    time.Duration // from the first hit to the window's end
+	OnTimeout OnTimeout     // empty: TimeoutFires
+	Mode      Mode          // empty: Repeat
+
+	// Debounce, unless zero, is how long after the last hit a window ends, but
+	// no later than MaxWait after the first one. MaxWait zero means Within.
+	Debounce, MaxWait time.Duration
+
+	MaxItems int // that a window collects; zero: DefaultMaxItems
+	MaxBytes int // of them, as JSON with a comma each; zero: DefaultMaxBytes
+}
+
+// ErrBadThreshold is wrapped by what Complete returns.
+var ErrBadThreshold = errors.New("bad threshold")
+
+// Complete fills in the defaults, and says what is wrong with a definition.
+// longest is the longest window that is allowed.
+func (t Threshold) Complete(longest time.Duration) (Threshold, error) {
+	if t.OnTimeout == "" {
+		t.OnTimeout = TimeoutFires
+	}
+	if t.Mode == "" {
+		t.Mode = Repeat
+	}
+	if t.MaxWait == 0 && t.Debounce != 0 {
+		t.MaxWait = t.Within
+	}
+	if t.MaxItems == 0 {
+		t.MaxItems = DefaultMaxItems
+	}
+	if t.MaxBytes == 0 {
+		t.MaxBytes = DefaultMaxBytes
+	}
+	return t, t.check(longest)
+}
+
+func (t Threshold) check(longest time.Duration) error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %w", ErrBadThreshold, fmt.Errorf(format, args...))
+	}
+	if err := CheckID(t.ID); err != nil {
+		return bad("%w", err)
+	}
+	if err := CheckTask(t.Task); err != nil {
+		return bad("%w", err)
+	}
+	switch stars := strings.Count(t.ID, "*"); {
+	case stars > 1:
+		return bad("pattern %q has %d *: a pattern has one", t.ID, stars)
+	case t.ID[0] == '*':
+		return bad("pattern %q begins with *, and so would count every key: begin it with a prefix", t.ID)
+	case t.Count < 1:
+		return bad("the count is %d, want at least 1", t.Count)
+	case t.Count > MaxCount:
+		return bad("the count is %d, want at most %d", t.Count, int64(MaxCount))
+	case t.Within < time.Millisecond:
+		return bad("the window is %s long, want at least 1ms", t.Within)
+	case t.Within > longest:
+		return bad("the window is longer than %s", longest)
+	case t.OnTimeout != TimeoutFires && t.OnTimeout != TimeoutDrops:
+		return bad("what the window's end does is %q, want fire or drop", t.OnTimeout)
+	case t.Mode != Repeat && t.Mode != Once:
+		return bad("the mode is %q, want repeat or once", t.Mode)
+	case t.MaxItems < 0 || t.MaxItems > MaxItems:
+		return bad("%d items, want 1 to %d", t.MaxItems, MaxItems)
+	case t.MaxBytes < 0 || t.MaxBytes > MaxItemBytes:
+		return bad("%d bytes of items, want 1 to %d", t.MaxBytes, MaxItemBytes)
+	}
+	switch {
+	case t.Debounce < 0 || t.Debounce > 0 && t.Debounce < time.Millisecond:
+		return bad("the debounce is %s, want at least 1ms", t.Debounce)
+	case t.Debounce == 0 && t.MaxWait != 0:
+		return bad("the longest wait goes only with a debounce")
+	case t.MaxWait < t.Debounce:
+		return bad("the longest wait of %s is shorter than the debounce of %s", t.MaxWait, t.Debounce)
+	case t.MaxWait > longest:
+		return bad("the longest wait is longer than %s", longest)
+	}
+	return nil
+}
+
+// text is the definition as define.lua keeps it: see window.lua.
+func (t Threshold) text() string {
+	member := payloadMember(t.Payload)
+	return fmt.Sprintf("%d %d %s %s %d %d %d %d %d\n%s%s", t.Count, ceilMS(t.Within), t.OnTimeout, t.Mode,
+		ceilMS(t.Debounce), ceilMS(t.MaxWait), t.MaxItems, t.MaxBytes, len(member), member, ClassValue(t.Task, t.Payload))
+}
+
+// payloadMember is a payload as a member of a JSON object, behind others.
+func payloadMember(payload []byte) string {
+	switch {
+	case len(payload) == 0:
+		return ""
+	case !utf8.Valid(payload):
+		return `,"payload_base64":"` + base64.StdEncoding.EncodeToString(payload) + `"`
+	}
+	return `,"payload":` + JSONString(string(payload))
+}
+
+// JSONString is text as a JSON string, as an item of a hit is.
+func JSONString(text string) string {
+	var out strings.Builder
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(text); err != nil {
+		panic(err) // a string can always be encoded
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+var errBadDefinition = errors.New("the definition of a threshold can't be read")
+
+func parseThreshold(id, text string) (Threshold, error) {
+	line, rest, _ := strings.Cut(text, "\n")
+	f := strings.Fields(line)
+	if len(f) != 9 {
+		return Threshold{}, fmt.Errorf("%w: %q begins %.60q", errBadDefinition, id, text)
+	}
+	var n [9]int64
+	for i, field := range f {
+		if i == 2 || i == 3 {
+			continue
+		}
+		v, err := strconv.ParseInt(field, 10, 64)
+		if err != nil || v < 0 {
+			return Threshold{}, fmt.Errorf("%w: %q begins %.60q", errBadDefinition, id, text)
+		}
+		n[i] = v
+	}
+	if n[8] > int64(len(rest)) {
+		return Threshold{}, fmt.Errorf("%w: %q begins %.60q", errBadDefinition, id, text)
+	}
+	task, payload, err := ParseClass(rest[n[8]:])
+	if err != nil {
+		return Threshold{}, fmt.Errorf("%w: %q: %w", errBadDefinition, id, err)
+	}
+	ms := func(v int64) time.Duration { return time.Duration(v) * time.Millisecond }
+	return Threshold{
+		ID: id, Task: task, Payload: payload, Count: n[0], Within: ms(n[1]),
+		OnTimeout: OnTimeout(f[2]), Mode: Mode(f[3]), Debounce: ms(n[4]), MaxWait: ms(n[5]),
+		MaxItems: int(n[6]), MaxBytes: int(n[7]),
+	}, nil
+}
+
+// Defined is what became of a definition.
+type Defined int
+
+// The outcomes; the numbers are define.lua's.
+const (
+	DefinedNew Defined = iota
+	DefinedReplaced
+	DefinedSame
+	RefusedEqual // another pattern would match some ids equally
+)
+
+// Define defines a threshold, which must be complete. other is the pattern that
+// was in the way if it was refused.
+func (s *Store) Define(ctx context.Context, t Threshold) (outcome Defined, other string, err error) {
+	reply, err := s.run(ctx, s.define, t.ID, t.text(), s.Wake(s.db))
+	if err == nil {
+		err = need(reply, 2)
+	}
+	if err != nil {
+		return 0, "", err
+	}
+	return Defined(asInt(reply[0])), asString(reply[1]), nil
+}
+
+// Undefine removes a definition, and says whether it was there.
+func (s *Store) Undefine(ctx context.Context, id string) (bool, error) {
+	reply, err := s.run(ctx, s.undefine, id, s.Wake(s.db))
+	if err != nil {
+		return false, err
+	}
+	return asInt(reply[0]) == 1, nil
+}
+
+// Thresholds are all definitions, in the order of their ids. One that can't be
+// read is an error behind the others.
+func (s *Store) Thresholds(ctx context.Context) ([]Threshold, error) {
+	texts, err := s.rdb.HGetAll(ctx, s.Of("thresholds")).Result()
+	if err != nil {
+		return nil, err
+	}
+	var all []Threshold
+	var bad []error
+	for _, id := range slices.Sorted(maps.Keys(texts)) {
+		t, err := parseThreshold(id, texts[id])
+		if err != nil {
+			bad = append(bad, err)
+			continue
+		}
+		all = append(all, t)
+	}
+	return all, errors.Join(bad...)
+}
+
+// Fired is one of the last firings of a definition.
+type Fired struct {
+	At     time.Time
+	Reason string // threshold, timeout, manual
+	Count  int64
+	ID     string // of the counter
+}
+
+// Activity is what happens under a definition.
+type Activity struct {
+	Open  int64   // windows
+	Fired []Fired // the last firings, the latest first
+}
+
+// Activities reads what happens under some definitions, in their order.
+func (s *Store) Activities(ctx context.Context, ids []string) ([]Activity, error) {
+	all := make([]Activity, len(ids))
+	if len(ids) == 0 {
+		return all, nil
+	}
+	open, lists := (*redis.SliceCmd)(nil), make([]*redis.StringSliceCmd, len(ids))
+	_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		open = p.HMGet(ctx, s.Of("open"), ids...)
+		for i, id := range ids {
+			lists[i] = p.LRange(ctx, s.Of("firings:"+id), 0, -1)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range ids {
+		all[i].Open = asInt(open.Val()[i])
+		for _, line := range lists[i].Val() {
+			if f := strings.SplitN(line, " ", 4); len(f) == 4 {
+				all[i].Fired = append(all[i].Fired, Fired{msTime(asInt(f[0])), f[1], asInt(f[2]), f[3]})
+			}
+		}
+	}
+	return all, nil
+}
+
+// Matcher knows which keys are counters of some definitions.
+type Matcher struct {
+	own      map[string]struct{}
+	patterns []string
+}
+
+// NewMatcher makes a matcher of definitions.
+func NewMatcher(all []Threshold) *Matcher {
+	m := &Matcher{own: make(map[string]struct{})}
+	for _, t := range all {
+		if strings.Contains(t.ID, "*") {
+			m.patterns = append(m.patterns, t.ID)
+		} else {
+			m.own[t.ID] = struct{}{}
+		}
+	}
+	return m
+}
+
+// Empty says whether no key is a counter.
+func (m *Matcher) Empty() bool { return len(m.own)+len(m.patterns) == 0 }
+
+// IDs are the counters that have a definition of their own.
+func (m *Matcher) IDs() []string { return slices.Collect(maps.Keys(m.own)) }
+
+// Patterns are those that give each key that matches a counter of its own.
+func (m *Matcher) Patterns() []string { return m.patterns }
+
+// Match says whether an id is a counter.
+func (m *Matcher) Match(id string) bool {
+	if _, ok := m.own[id]; ok {
+		return true
+	}
+	return slices.ContainsFunc(m.patterns, func(pattern string) bool {
+		head, tail, _ := strings.Cut(pattern, "*")
+		return len(id) >= len(head)+len(tail) && strings.HasPrefix(id, head) && strings.HasSuffix(id, tail)
+	})
+}
+
+// Glob is a SCAN pattern for what a pattern matches.
+func (Names) Glob(pattern string) string {
+	head, tail, _ := strings.Cut(pattern, "*")
+	return globEscape(head) + "*" + globEscape(tail)
+}
