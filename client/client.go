@@ -1,4 +1,4 @@
-// Package client schedules jobs and looks after them. It needs a Redis and no
+// Package client schedules jobs, counts hits, and looks after both. It needs a Redis and no
 // daemon: what it arms is kept until a node that serves the task claims it.
 //
 // Every change is one atomic step in Redis, and takes its time from Redis's
@@ -26,6 +26,7 @@ var (
 	ErrForeignKey = errors.New("a key of that name holds other data than a job's")
 	ErrRunning    = errors.New("the job has started already")
 	ErrDead       = errors.New("the job is among the dead letters")
+	ErrCounting   = errors.New("a threshold counts under this id")
 	ErrInvalid    = errors.New("invalid job")
 )
 
@@ -90,22 +91,34 @@ type Job struct {
 	Payload []byte
 	// Due is when it fires, or fired. Zero if nothing knows: its fuse has no TTL.
 	Due time.Time
+	// Window is the open window of a threshold; nil for other pending jobs, and
+	// for runs.
+	Window *Window
 
 	// What follows is empty while the job is pending.
 	RunID     string
 	Attempt   int       // claimed so often
 	At        time.Time // running: claimed at; retrying: next attempt; dead: died at
 	Node      string    // running: who runs it
-	Reason    string    // why it fired: timer, manual
-	Source    string    // how it was found: index, event, sweep, manual
+	Reason    string    // why it fired: timer, threshold, timeout, manual
+	Source    string    // how it was found: index, event, sweep, threshold, manual
+	Count     int64     // hits of the window that fired it; else 0
 	LastError string
+}
+
+// Trigger is what makes the job due: "timer" or "threshold".
+func (j Job) Trigger() string {
+	if j.Window != nil || j.Count != 0 || j.Reason == "threshold" || j.Reason == "timeout" {
+		return "threshold"
+	}
+	return "timer"
 }
 
 func fromRun(r wire.Run) Job {
 	return Job{
 		ID: r.ID, Task: r.Task, State: r.State, Payload: r.Payload, Due: r.Due,
 		RunID: r.RunID, Attempt: r.Attempt, At: r.At, Node: r.Node(),
-		Reason: r.Reason, Source: r.Source, LastError: r.LastError,
+		Reason: r.Reason, Source: r.Source, Count: r.Count, LastError: r.LastError,
 	}
 }
 

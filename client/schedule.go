@@ -47,8 +47,8 @@ type Scheduled struct {
 	Kept     bool // one was pending before, and stays; only its Due is given
 }
 
-// Schedule arms one job. Errors: ErrInvalid; ErrExists; ErrForeignKey; or what
-// Redis answered. If a job was kept, or refused with ErrExists, Due is that of
+// Schedule arms one job. Errors: ErrInvalid; ErrExists; ErrForeignKey; ErrCounting;
+// or what Redis answered. If a job was kept, or refused with ErrExists, Due is that of
 // the job that is there, and Get tells its task and payload.
 func (c *Client) Schedule(ctx context.Context, spec Spec) (Scheduled, error) {
 	results, err := c.chunk(ctx, []Spec{spec})
@@ -151,6 +151,8 @@ func (r *Result) settle(a wire.ArmResult) {
 			due = a.Due.UTC().Format(time.RFC3339)
 		}
 		r.Err = fmt.Errorf("%w: %q is due %s", ErrExists, r.ID, due)
+	case wire.RefusedWindow:
+		r.Err = fmt.Errorf("%w: %q; cancel its window, or choose another id", ErrCounting, r.ID)
 	case wire.RefusedForeign:
 		r.Err = fmt.Errorf("%w: %q; choose another id", ErrForeignKey, r.ID)
 	}
@@ -191,8 +193,15 @@ func (c *Client) checkID(id string) error {
 	if err := wire.CheckID(id); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
+	if err := c.checkPrefix(id); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return nil
+}
+
+func (c *Client) checkPrefix(id string) error {
 	if !strings.HasPrefix(id, c.cfg.IDPrefix) {
-		return fmt.Errorf("%w: id %q does not begin with the prefix %q", ErrInvalid, id, c.cfg.IDPrefix)
+		return fmt.Errorf("id %q does not begin with the prefix %q", id, c.cfg.IDPrefix)
 	}
 	return nil
 }
@@ -210,8 +219,9 @@ func (c *Client) Reschedule(ctx context.Context, id string, in time.Duration, at
 	return c.move(ctx, id, wire.When{In: in, At: at}, false)
 }
 
-// Fire makes a waiting job due now, whatever its due time. Errors as of
-// Reschedule.
+// Fire makes a waiting job due now, whatever its due time. An open window ends
+// and fires with the count that it has. Errors as of Reschedule; ErrCounting for a
+// window that has fired already.
 func (c *Client) Fire(ctx context.Context, id string) (Job, error) {
 	if err := c.checkID(id); err != nil {
 		return Job{}, err
@@ -257,6 +267,8 @@ func met(id string, outcome wire.Changed, runID string) error {
 		return fmt.Errorf("%w: %q, run %s; requeue or delete it there", ErrDead, id, runID)
 	case wire.MetNoJob:
 		return fmt.Errorf("%w: %q has a class key that makes no job; keyfuse doctor says why", ErrNotFound, id)
+	case wire.MetWindow:
+		return fmt.Errorf("%w: %q: the end of its window can't be moved, and it fires once; cancel closes it", ErrCounting, id)
 	case wire.MetNothing:
 	}
 	return fmt.Errorf("%w: %q", ErrNotFound, id)

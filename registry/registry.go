@@ -33,8 +33,10 @@ type Reason string
 
 // The reasons a run can have.
 const (
-	ReasonTimer  Reason = "timer"  // its due time came
-	ReasonManual Reason = "manual" // somebody fired it by hand
+	ReasonTimer     Reason = "timer"     // its due time came
+	ReasonThreshold Reason = "threshold" // its counter reached the threshold
+	ReasonTimeout   Reason = "timeout"   // its counter's window ended first
+	ReasonManual    Reason = "manual"    // somebody fired it by hand
 )
 
 // Job is one run of a job, as its handler sees it.

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // How long the answer of a call is kept for its repetition.
@@ -32,13 +34,13 @@ type Counted string
 
 // The outcomes; the letters are hit.lua's.
 const (
-	CountedIt       Counted = ""
-	NoDefinition    Counted = "N"
-	NotInteger      Counted = "W"
-	WouldOverflow   Counted = "O"
-	PendingJob      Counted = "J" // the id is one's
-	TooManyItems    Counted = "I"
-	TooManyBytes    Counted = "B" // of items
+	CountedIt     Counted = ""
+	NoDefinition  Counted = "N"
+	NotInteger    Counted = "W"
+	WouldOverflow Counted = "O"
+	PendingJob    Counted = "J" // the id is one's
+	TooManyItems  Counted = "I"
+	TooManyBytes  Counted = "B" // of items
 )
 
 // HitResult is what came of a hit. What follows Outcome is zero if it was refused.
@@ -168,4 +170,36 @@ func parseWindow(record, counter string) (*Window, error) {
 		w.Count = v
 	}
 	return w, nil
+}
+
+// Windows are the open windows of some counters, in their order; nil where there
+// is none.
+func (s *Store) Windows(ctx context.Context, ids []string) ([]*Window, error) {
+	windows := make([]*Window, len(ids))
+	if len(ids) == 0 {
+		return windows, nil
+	}
+	fuses := make([]string, len(ids))
+	for i, id := range ids {
+		fuses[i] = s.Fuse(id)
+	}
+	var records, counters *redis.SliceCmd
+	_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		records = p.HMGet(ctx, s.Of("windows"), ids...)
+		counters = p.MGet(ctx, fuses...)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, record := range records.Val() {
+		text, ok := record.(string)
+		if !ok {
+			continue
+		}
+		if windows[i], err = parseWindow(text, asString(counters.Val()[i])); err != nil {
+			return nil, err
+		}
+	}
+	return windows, nil
 }

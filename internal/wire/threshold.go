@@ -250,6 +250,19 @@ func (s *Store) Thresholds(ctx context.Context) ([]Threshold, error) {
 	return all, errors.Join(bad...)
 }
 
+// Threshold is one definition, nil if there is none of that id or pattern.
+func (s *Store) Threshold(ctx context.Context, id string) (*Threshold, error) {
+	text, err := s.rdb.HGet(ctx, s.Of("thresholds"), id).Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil //nolint:nilnil // that there is none is no error
+	}
+	if err != nil {
+		return nil, err
+	}
+	t, err := parseThreshold(id, text)
+	return &t, err
+}
+
 // Fired is one of the last firings of a definition.
 type Fired struct {
 	At     time.Time

@@ -1,0 +1,187 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/keyfuse-io/keyfuse/internal/wire"
+)
+
+// Errors of hits.
+var (
+	// ErrNotCounter: the counter's key holds no integer.
+	ErrNotCounter = errors.New("the key holds no counter")
+	ErrOverflow   = errors.New("the counter would overflow")
+	ErrItems      = errors.New("the window has no place for the item")
+	// ErrPending: a job of another kind is pending under the counter's id.
+	ErrPending = errors.New("the id is a pending job's")
+)
+
+// Hit is a hit to count.
+type Hit struct {
+	ID string // the counter's key
+	By int64  // how many hits it counts for; zero means one
+	// Item is text, in UTF-8, for the handler: the window collects the items of
+	// its hits. The payload is then a JSON object: count, reason, window_start,
+	// window_end, the definition's payload if it has one, and items, in order.
+	// Empty means none.
+	Item string
+	// RequestID, unless empty, names this hit: for an hour another hit of the
+	// same counter with the same name counts nothing, and is answered the same.
+	// (Repetitions by the connection itself count once in any case.)
+	RequestID string
+}
+
+// Counted is what a hit did.
+type Counted struct {
+	ID        string
+	Count     int64     // of the window, this hit included
+	Threshold int64     // the count that fires
+	Fired     bool      // this hit crossed the threshold
+	Ends      time.Time // the end of the window; if it fired, the one that it would have had
+}
+
+// maxRequestID bounds a request id, in bytes.
+const maxRequestID = 200
+
+// Hit counts a hit, in one round trip. Errors: ErrInvalid; ErrNoThreshold if no
+// definition matches the id; ErrNotCounter, ErrOverflow, ErrItems, ErrPending;
+// or what Redis answered. After an error nothing was counted, except that one of
+// the connection may come after the hit was counted: a RequestID makes it safe
+// to repeat the call then.
+func (c *Client) Hit(ctx context.Context, hit Hit) (Counted, error) {
+	for _, result := range c.HitMany(ctx, func(yield func(Hit) bool) { yield(hit) }) {
+		return result.Counted, result.Err
+	}
+	return Counted{}, errors.New("client: a hit was not answered")
+}
+
+// HitResult is what became of one of many hits.
+type HitResult struct {
+	Counted
+	Err error // as of Hit
+}
+
+// HitMany counts many hits, a few hundred a round trip, and yields what became
+// of each, in order, while it goes on reading hits. A hit with a RequestID has a
+// round trip of its own. One that is refused does not stop the others. An error
+// from Redis is yielded once, for the first hit of the chunk it befell, and ends
+// the sequence.
+func (c *Client) HitMany(ctx context.Context, hits iter.Seq[Hit]) iter.Seq2[int, HitResult] {
+	return func(yield func(int, HitResult) bool) {
+		n := 0
+		flush := func(chunk []Hit) bool {
+			results, err := c.count(ctx, chunk)
+			if err != nil {
+				yield(n, HitResult{Counted{ID: chunk[0].ID}, err})
+				return false
+			}
+			for _, r := range results {
+				if !yield(n, r) {
+					return false
+				}
+				n++
+			}
+			return true
+		}
+		chunk, bytes := make([]Hit, 0, wire.MaxHits), 0
+		for hit := range hits {
+			alone := hit.RequestID != "" || len(chunk) > 0 && chunk[0].RequestID != ""
+			if len(chunk) > 0 && (alone || len(chunk) == wire.MaxHits || bytes+len(hit.Item) > maxChunkBytes) {
+				if !flush(chunk) {
+					return
+				}
+				chunk, bytes = chunk[:0], 0
+			}
+			chunk = append(chunk, hit)
+			bytes += len(hit.Item)
+		}
+		if len(chunk) > 0 {
+			flush(chunk)
+		}
+	}
+}
+
+// count counts some hits in one call.
+func (c *Client) count(ctx context.Context, hits []Hit) ([]HitResult, error) {
+	results := make([]HitResult, len(hits))
+	checked := make([]wire.Hit, 0, len(hits))
+	places := make([]int, 0, len(hits))
+	for i, hit := range hits {
+		results[i].ID = hit.ID
+		if results[i].Err = c.checkHit(hit); results[i].Err != nil {
+			continue
+		}
+		item := ""
+		if hit.Item != "" {
+			item = wire.JSONString(hit.Item)
+		}
+		checked = append(checked, wire.Hit{ID: hit.ID, By: cmp.Or(hit.By, 1), Item: item})
+		places = append(places, i)
+	}
+	if len(checked) == 0 {
+		return results, nil
+	}
+	token := wire.NewToken()
+	if request := hits[0].RequestID; request != "" {
+		token = wire.RequestToken(request, hits[0].ID)
+	}
+	counted, err := c.store.Hit(ctx, token, checked)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range counted {
+		result := &results[places[i]]
+		result.Count, result.Threshold, result.Fired, result.Ends = r.Count, r.Threshold, r.Fired, r.Ends
+		result.Err = refusedHit(checked[i], r.Outcome)
+	}
+	return results, nil
+}
+
+func (c *Client) checkHit(hit Hit) error {
+	if err := c.checkID(hit.ID); err != nil {
+		return err
+	}
+	switch {
+	case strings.Contains(hit.ID, "*"):
+		return fmt.Errorf("%w: %q is a pattern: hit one of the keys that it matches", ErrInvalid, hit.ID)
+	case hit.By < 0:
+		return fmt.Errorf("%w: a hit by %d: want at least 1", ErrInvalid, hit.By)
+	case hit.By > wire.MaxCount:
+		return fmt.Errorf("%w: a hit by %d: want at most %d", ErrInvalid, hit.By, int64(wire.MaxCount))
+	case !utf8.ValidString(hit.Item):
+		return fmt.Errorf("%w: the item is no UTF-8: encode it, as in base64", ErrInvalid)
+	case len(hit.Item) > wire.MaxItemBytes:
+		return fmt.Errorf("%w: the item has %d bytes, at most %d are allowed", ErrInvalid, len(hit.Item), wire.MaxItemBytes)
+	case len(hit.RequestID) > maxRequestID:
+		return fmt.Errorf("%w: the request id has %d bytes, at most %d are allowed", ErrInvalid, len(hit.RequestID), maxRequestID)
+	}
+	return nil
+}
+
+// refusedHit says as an error why a hit was refused, or nil.
+func refusedHit(hit wire.Hit, outcome wire.Counted) error {
+	switch outcome {
+	case wire.CountedIt:
+		return nil
+	case wire.NoDefinition:
+		return fmt.Errorf("%w: none counts under %q; define one, or check the id", ErrNoThreshold, hit.ID)
+	case wire.NotInteger:
+		return fmt.Errorf("%w: %q holds other data; delete it, or count under another id", ErrNotCounter, hit.ID)
+	case wire.WouldOverflow:
+		return fmt.Errorf("%w: %q by %d would be more than %d", ErrOverflow, hit.ID, hit.By, int64(wire.MaxCount))
+	case wire.PendingJob:
+		return fmt.Errorf("%w: %q; cancel it, or count under another id", ErrPending, hit.ID)
+	case wire.TooManyItems:
+		return fmt.Errorf("%w: the window of %q holds max_items already; raise it, or hit without the item", ErrItems, hit.ID)
+	case wire.TooManyBytes:
+		return fmt.Errorf("%w: the items of %q would be longer than max_bytes; raise it, or hit with a shorter item", ErrItems, hit.ID)
+	}
+	return fmt.Errorf("client: a hit of %q has the unknown outcome %q", hit.ID, outcome)
+}

@@ -1,0 +1,170 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/keyfuse-io/keyfuse/internal/wire"
+)
+
+// Errors of thresholds.
+var (
+	ErrNoThreshold = errors.New("no such threshold")
+	// ErrEqualPattern: of two patterns with the same text before their *, both
+	// may match one key.
+	ErrEqualPattern = errors.New("another pattern would match the same keys")
+)
+
+// OnTimeout says what the end of a window does that has not reached its
+// threshold.
+type OnTimeout = wire.OnTimeout
+
+// The choices.
+const (
+	TimeoutFires = wire.TimeoutFires // the job fires with the count that it has; the default
+	TimeoutDrops = wire.TimeoutDrops // the hits are forgotten
+)
+
+// Mode says what comes after a firing.
+type Mode = wire.Mode
+
+// The modes.
+const (
+	Repeat = wire.Repeat // the next hit opens a new window; the default
+	Once   = wire.Once   // until the window ends, hits are counted and fire nothing
+)
+
+// Threshold is a definition: so many hits of a counter fire a job, or else the
+// end of a window does that begins with the first hit.
+type Threshold struct {
+	// ID is the counter's Redis key: any client may INCR it. With one * in it,
+	// not as the first byte, it is a pattern: * stands for any bytes, and each
+	// key that matches has a window of its own. A definition of an id of its own
+	// comes before patterns, the pattern with the longest text before its *
+	// before others.
+	ID   string
+	Task string
+	// Payload is what the handler gets, unless hits carry items: see Hit.
+	Payload []byte
+
+	// Count is how many hits fire the job, from 1 on.
+	Count int64
+	// Within is how long a window is open, from 1 ms to MaxDelay.
+	Within    time.Duration
+	OnTimeout OnTimeout // empty for TimeoutFires
+	Mode      Mode      // empty for Repeat
+
+	// Debounce, unless zero, is how long after the last hit the window ends, but
+	// no later than MaxWait after the first one. MaxWait zero means Within.
+	Debounce, MaxWait time.Duration
+
+	// MaxItems is how many items the hits of a window may carry, and MaxBytes
+	// how many bytes of JSON: beyond that they are refused. Zero means 1,000 and
+	// 256 KiB; at most 10,000 and 1 MiB.
+	MaxItems, MaxBytes int
+}
+
+// Defined is what became of a definition: new, replaced, or the same as before.
+type Defined = wire.Defined
+
+// The outcomes of DefineThreshold.
+const (
+	DefinedNew      = wire.DefinedNew
+	DefinedReplaced = wire.DefinedReplaced
+	DefinedSame     = wire.DefinedSame
+)
+
+// DefineThreshold defines a threshold for good, in the place of the one that its
+// ID had; doing so again changes nothing. A window that is open goes on by the
+// new definition, but for its end, which it has already. Errors: ErrInvalid,
+// ErrEqualPattern, or what Redis answered.
+func (c *Client) DefineThreshold(ctx context.Context, t Threshold) (Defined, error) {
+	def, err := wire.Threshold(t).Complete(MaxDelay)
+	if err == nil {
+		err = c.checkPrefix(t.ID)
+	}
+	if err == nil && len(t.Payload) > c.cfg.MaxPayload {
+		err = fmt.Errorf("the payload has %d bytes, at most %d are allowed", len(t.Payload), c.cfg.MaxPayload)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	outcome, other, err := c.store.Define(ctx, def)
+	if err == nil && outcome == wire.RefusedEqual {
+		err = fmt.Errorf("%w: %q and %q; give one of them a longer text before its *", ErrEqualPattern, t.ID, other)
+	}
+	return outcome, err
+}
+
+// RemoveThreshold removes a definition. Windows that are open end as they would
+// have; Cancel closes one. ErrNoThreshold if there is none of that id or pattern.
+func (c *Client) RemoveThreshold(ctx context.Context, id string) error {
+	removed, err := c.store.Undefine(ctx, id)
+	if err == nil && !removed {
+		err = fmt.Errorf("%w: %q", ErrNoThreshold, id)
+	}
+	return err
+}
+
+// Fired is one of the last firings of a threshold.
+type Fired = wire.Fired
+
+// Window is an open window.
+type Window = wire.Window
+
+// ThresholdInfo is a definition and what happens under it.
+type ThresholdInfo struct {
+	Threshold
+	Open   int64   // windows; for a pattern there may be many
+	Window *Window // the one that is open, if ID is no pattern
+	Fired  []Fired // the last ten firings, the latest first
+}
+
+// Thresholds are all definitions, in the order of their ids. If one can't be
+// read, the others come with an error.
+func (c *Client) Thresholds(ctx context.Context) ([]ThresholdInfo, error) {
+	defs, bad := c.store.Thresholds(ctx)
+	if bad != nil && defs == nil {
+		return nil, bad
+	}
+	all, err := c.describe(ctx, defs)
+	return all, errors.Join(bad, err)
+}
+
+// Threshold is one definition. ErrNoThreshold if there is none of that id or
+// pattern.
+func (c *Client) Threshold(ctx context.Context, id string) (ThresholdInfo, error) {
+	def, err := c.store.Threshold(ctx, id)
+	if err == nil && def == nil {
+		err = fmt.Errorf("%w: %q", ErrNoThreshold, id)
+	}
+	if err != nil {
+		return ThresholdInfo{}, err
+	}
+	all, err := c.describe(ctx, []wire.Threshold{*def})
+	if err != nil {
+		return ThresholdInfo{}, err
+	}
+	return all[0], nil
+}
+
+func (c *Client) describe(ctx context.Context, defs []wire.Threshold) ([]ThresholdInfo, error) {
+	ids, all := make([]string, len(defs)), make([]ThresholdInfo, len(defs))
+	for i, def := range defs {
+		ids[i], all[i].Threshold = def.ID, Threshold(def)
+	}
+	activities, err := c.store.Activities(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	windows, err := c.store.Windows(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		all[i].Open, all[i].Fired, all[i].Window = activities[i].Open, activities[i].Fired, windows[i]
+	}
+	return all, nil
+}
