@@ -162,7 +162,7 @@ triggers:
 7: triggers[4]: has no id: add one
 7: triggers[4]: has no task: add one
 8: triggers[5]: want a section of key: value here, not a single value
-9: triggers[6]: does not say when: add in or at
+9: triggers[6]: does not say when: add in, at or threshold
 10: triggers[7]: has both in and at: keep one
 10: triggers[7].at: "tomorrow" is not a time: write 2026-12-01T09:00:00Z, or 2026-12-01 09:00 for a time on the local clocks
 11: triggers[8].timezone: goes only with at: remove it
@@ -174,15 +174,140 @@ triggers:
 		file: `tasks: {note: {log: }}
 triggers:
   - {id: g, task: note, cron: '0 2 * * *'}
-  - {id: h, task: note, threshold: {count: 1}}
   - {id: i, task: note, every: 1s}
   - {id: j, task: note, in: 1s, cron: x}
 `,
 		want: `3: triggers[0].cron: recurring triggers are not supported in this version yet: remove it
-4: triggers[1].threshold: triggers that count are not supported in this version yet: remove it
-5: triggers[2].every: recurring triggers are not supported in this version yet: remove it
-6: triggers[3].cron: recurring triggers are not supported in this version yet: remove it
-6: triggers[3]: has both in and cron: keep one
+4: triggers[1].every: recurring triggers are not supported in this version yet: remove it
+5: triggers[2].cron: recurring triggers are not supported in this version yet: remove it
+5: triggers[2]: has both in and cron: keep one
+`,
+	},
+	{
+		name: "thresholds",
+		file: `tasks: {note: {log: }}
+triggers:
+  - {id: a, task: note, threshold: {}}
+  - {id: b, task: note, threshold: }
+  - {id: c, task: note, threshold: 100}
+  - {id: d, task: note, threshold: {cuont: 1, within: 1m}}
+  - {id: e, task: note, threshold: {count: 1, within: 1m}, in: 1s}
+  - {id: f, task: note, threshold: {count: 1, within: 1m}, timezone: UTC}
+  - id: g
+    task: note
+    threshold:
+      count: 0
+      within: 0s
+      on_timeout: retry
+      mode: twice
+      debounce: -1s
+      max_wait: 11y
+      max_items: 10001
+      max_bytes: 2GiB
+  - id: h
+    task: note
+    threshold:
+      count: 9007199254740992
+      within: 10
+      on_timeout: true
+      mode:
+      debounce: 0.5ms
+      max_wait: 3651d
+      max_items: 0
+      max_bytes: 1048577
+  - id: i
+    task: note
+    threshold:
+      count: 1.5
+      within: [1m]
+      max_items: many
+      max_bytes: 0
+`,
+		want: `3: triggers[0].threshold: has no count: add one
+3: triggers[0].threshold: has no within: add one
+4: triggers[1].threshold: has no count: add one
+4: triggers[1].threshold: has no within: add one
+5: triggers[2].threshold: want a section of key: value here, not a single value
+6: triggers[3].threshold.cuont: unknown key: want one of count, debounce, max_bytes, max_items, max_wait, mode, on_timeout, within
+6: triggers[3].threshold: has no count: add one
+7: triggers[4]: has both in and threshold: keep one
+8: triggers[5].timezone: goes only with at: remove it
+12: triggers[6].threshold.count: "0" is not a whole number from 1 to 9007199254740991
+13: triggers[6].threshold.within: "0s" is too short: want 1ms or more
+14: triggers[6].threshold.on_timeout: "retry" is not one of fire, drop
+15: triggers[6].threshold.mode: "twice" is not one of repeat, once
+16: triggers[6].threshold.debounce: "-1s" is negative: want 0s or more
+17: triggers[6].threshold.max_wait: "11y" has an unknown unit, y: want ms, s, m, h, d or w
+18: triggers[6].threshold.max_items: "10001" is not a whole number from 1 to 10000
+19: triggers[6].threshold.max_bytes: "2GiB" is out of range: want 1 to 1MiB
+23: triggers[7].threshold.count: "9007199254740992" is not a whole number from 1 to 9007199254740991
+24: triggers[7].threshold.within: "10" has no unit: write 10s
+25: triggers[7].threshold.on_timeout: "true" is not one of fire, drop
+26: triggers[7].threshold.mode: is empty: give it a value, or remove the line
+27: triggers[7].threshold.debounce: "0.5ms" is too short: want 1ms or more
+28: triggers[7].threshold.max_wait: "3651d" is longer than 10 years: want 3650d or less
+29: triggers[7].threshold.max_items: "0" is not a whole number from 1 to 10000
+30: triggers[7].threshold.max_bytes: "1048577" is out of range: want 1 to 1MiB
+34: triggers[8].threshold.count: "1.5" is not a whole number from 1 to 9007199254740991
+35: triggers[8].threshold.within: want a single value here, not a list
+36: triggers[8].threshold.max_items: "many" is not a whole number from 1 to 10000
+37: triggers[8].threshold.max_bytes: "0" is out of range: want 1 to 1MiB
+`,
+	},
+	{
+		name: "debounces and small payloads",
+		file: `engine: {max_payload: 1000}
+tasks: {note: {log: }}
+triggers:
+  - {id: a, task: note, threshold: {count: 1, within: 1m, max_wait: 1m}}
+  - {id: b, task: note, threshold: {count: 1, within: 1m, debounce: 10s, max_wait: 9999ms}}
+  - {id: c, task: note, threshold: {count: 1, within: 1m, debounce: 61s}}
+  - {id: d, task: note, threshold: {count: 1, debounce: 61s}}
+  - {id: e, task: note, threshold: {count: 1, within: 1m, debounce: 61s, max_wait: 5}}
+  - {id: f, task: note, threshold: {count: 1, within: 1m, max_bytes: 1KiB}}
+  - {id: g, task: note, threshold: {count: 1, within: 1m, debonce: 61s, max_wait: 1s}}
+`,
+		want: `4: triggers[0].threshold.max_wait: goes only with debounce: remove it
+5: triggers[1].threshold.max_wait: is shorter than debounce: change one of them
+6: triggers[2].threshold.debounce: is longer than within: change one of them, or add max_wait
+7: triggers[3].threshold: has no within: add one
+8: triggers[4].threshold.max_wait: "5" has no unit: write 5s
+9: triggers[5].threshold.max_bytes: "1KiB" is out of range: want 1 to engine.max_payload
+10: triggers[6].threshold.debonce: unknown key: did you mean debounce?
+`,
+	},
+	{
+		name: "patterns",
+		file: `tasks: {note: {log: }}
+triggers:
+  - {id: '*', task: note, threshold: {count: 1, within: 1m}}
+  - {id: '*:a', task: note, threshold: {count: 1, within: 1m}}
+  - {id: 'a*b*', task: note, threshold: {count: x, within: 1m}}
+  - {id: 'a**', task: note, threshold: }
+  - {id: 'b:*:in', task: note, threshold: {count: 1, within: 1m}}
+  - {id: 'b:*:out', task: note, threshold: {count: 1, within: 1m}}
+  - {id: 'b:', task: note, threshold: {count: 1, within: 1m}}
+  - {id: 'b*', task: note, threshold: {count: 1, within: 1m}}
+  - {id: 'b:*ly:out', task: note, threshold: {count: 1, within: 1m}}
+  - {id: 'b:*n', task: note, threshold: {count: 1, within: 1m}}
+  - {id: 'b:*', task: note, threshold: {count: 1, within: 1m}}
+  - {id: 'b:*', task: note, threshold: {count: 1, within: 1m}}
+  - {id: 'b:*t', task: note, in: 1s}
+  - {id: '*', task: note, in: 1s}
+  - {id: 'b*', task: note, in: 1s}
+`,
+		want: `3: triggers[0].id: begins with *, so any id would match it: put text before the *
+4: triggers[1].id: begins with *, so any id would match it: put text before the *
+5: triggers[2].threshold.count: "x" is not a whole number from 1 to 9007199254740991
+5: triggers[2].id: holds more than one *, which stands for any bytes: keep one
+6: triggers[3].threshold: has no count: add one
+6: triggers[3].threshold: has no within: add one
+6: triggers[3].id: holds more than one *, which stands for any bytes: keep one
+11: triggers[8]: matches some ids as closely as the trigger on line 8: change the text before or after the * in one of them
+12: triggers[9]: matches some ids as closely as the trigger on line 7: change the text before or after the * in one of them
+13: triggers[10]: matches some ids as closely as the trigger on line 7: change the text before or after the * in one of them
+14: triggers[11]: has the id of the trigger on line 13: change one of them
+17: triggers[14]: has the id of the trigger on line 10: change one of them
 `,
 	},
 	{

@@ -34,7 +34,7 @@ type Config struct {
 	Redis    Redis
 	Engine   Engine
 	Tasks    []Task    // in the file's order; their names differ
-	Triggers []Trigger // in the file's order; their ids differ
+	Triggers []Trigger // in the file's order; their ids differ, and no two thresholds match an id equally
 }
 
 // Redis says where jobs are kept and which keys are jobs.
@@ -126,14 +126,38 @@ func (ListTask) kind()    {}
 func (PublishTask) kind() {}
 func (LogTask) kind()     {}
 
-// Trigger is a job that the daemon schedules when it starts.
+// Trigger is what the daemon registers when it starts: a timer, which is a job
+// to schedule, or a threshold to define.
 type Trigger struct {
+	// ID is the job's. A threshold's is a pattern if it holds a *: exactly
+	// one then, which is not its first byte and stands for any bytes.
 	ID   string
 	Task string // one of the config's tasks
 	// At is when it is due. Zero means In after the start instead.
 	At      time.Time
 	In      time.Duration // zero means at once
 	Payload []byte
+	// Threshold is nil for a timer. With one, At and In mean nothing.
+	Threshold *Threshold
+}
+
+// Threshold says after how many hits a trigger fires, and when without them.
+type Threshold struct {
+	Count  int64         // how many hits fire it, 1 to 1<<53 - 1
+	Within time.Duration // how long they have from the first one on, at least a millisecond
+	// OnTimeout is what happens if there are fewer by then: fire or drop.
+	OnTimeout string
+	// Mode is what hits do after a firing: repeat means that the next one
+	// begins to count anew, once that those within the same window do nothing.
+	Mode string
+	// Debounce is how long after its latest hit the window ends instead; zero
+	// means not given.
+	Debounce time.Duration
+	// MaxWait is how long after its first hit such a window ends at the latest,
+	// at least Debounce; zero means not given, so Within.
+	MaxWait  time.Duration
+	MaxItems int   // how many items a firing has at most, 1 to 10000
+	MaxBytes int64 // how many bytes they have together at most, 1 to 1 MiB and to MaxPayload
 }
 
 // Default returns what an empty file means.

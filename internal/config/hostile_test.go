@@ -1,11 +1,14 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/keyfuse-io/keyfuse/registry"
 )
@@ -48,6 +51,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte(shipped(f)))
 	f.Add([]byte("redis: {url: \"${A}\", id_prefix: '${B:-x}'}\ntasks: {a: {http: {url: \"http://${C}\"}}}\n"))
+	f.Add([]byte("tasks: {a: {log: }}\ntriggers: [{id: 'x:*', task: a, threshold: {count: 9, within: 1m, debounce: 5s, max_wait: 9s, max_bytes: 1KiB}}]\n"))
 	const secret = "k7Zq-secret\n0s"
 	f.Fuzz(func(t *testing.T, data []byte) {
 		cfg, err := Parse("f", data, func(name string) (string, bool) { return secret, name != "UNSET" })
@@ -89,8 +93,26 @@ func checkUsable(t *testing.T, cfg Config) {
 			t.Errorf("trigger %+v", trigger)
 		}
 		ids[trigger.ID] = true
+		if trigger.Threshold != nil {
+			checkThreshold(t, trigger, cfg.Engine.MaxPayload)
+		}
 	}
 	if e := cfg.Engine; e.Concurrency < 1 || e.Lease <= 0 || e.ShutdownGrace < 0 || e.MaxPayload < 1 {
 		t.Errorf("engine %+v", e)
+	}
+}
+
+// checkThreshold fails unless trigger keeps to what Trigger and Threshold promise.
+func checkThreshold(t *testing.T, trigger Trigger, maxPayload int64) {
+	t.Helper()
+	c := trigger.Threshold
+	modes := slices.Contains([]string{"fire", "drop"}, c.OnTimeout) && slices.Contains([]string{"repeat", "once"}, c.Mode)
+	counts := c.Count >= 1 && c.Count < 1<<53 && c.Within >= time.Millisecond && c.Within <= MaxDuration
+	longest := cmp.Or(c.MaxWait, c.Within)
+	waits := c.Debounce >= 0 && c.Debounce <= longest && longest <= MaxDuration && (c.Debounce > 0 || c.MaxWait == 0)
+	bounds := c.MaxItems >= 1 && c.MaxItems <= 10_000 && c.MaxBytes >= 1 && c.MaxBytes <= min(maxPayload, 1<<20)
+	pattern := strings.LastIndex(trigger.ID, "*") == strings.Index(trigger.ID, "*") && trigger.ID[0] != '*'
+	if !modes || !counts || !waits || !bounds || !pattern || !trigger.At.IsZero() || trigger.In != 0 {
+		t.Errorf("threshold %q: %+v", trigger.ID, c)
 	}
 }

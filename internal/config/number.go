@@ -39,13 +39,15 @@ func share(to *float64) field {
 	})
 }
 
-// size reads a number of bytes.
-func size(to *int64) field {
-	return parsed(to, "a size from 1 to 512MiB, like 64KiB", parseSize)
+// size reads a number of bytes from 1 to highest, which has a name.
+func size(to *int64, highest int64, name string) field {
+	return parsed(to, "a size from 1 to "+name+", like 64KiB", func(s string) (int64, error) {
+		return parseSize(s, highest, name)
+	})
 }
 
 // parseSize reads a number of bytes, as in 1048576, 1024KiB or 1MiB.
-func parseSize(s string) (int64, error) {
+func parseSize(s string, highest int64, name string) (int64, error) {
 	number := strings.TrimRight(s, "BKMGi")
 	units := map[string]int64{"": 1, "B": 1, "KiB": kibibyte, "MiB": mebibyte, "GiB": gibibyte}
 	unit, ok := units[s[len(number):]]
@@ -53,8 +55,8 @@ func parseSize(s string) (int64, error) {
 	switch {
 	case !ok || err != nil:
 		return 0, fmt.Errorf("%s is not a size: write it in bytes, or like 64KiB or 1MiB", quote(s))
-	case n < 1 || n > maxSize/unit:
-		return 0, fmt.Errorf("%s is out of range: want 1 to 512MiB", quote(s))
+	case n < 1 || n > highest/unit:
+		return 0, fmt.Errorf("%s is out of range: want 1 to %s", quote(s), name)
 	}
 	return n * unit, nil
 }

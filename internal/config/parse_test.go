@@ -35,7 +35,7 @@ func TestAGoodFileComesOutTyped(t *testing.T) {
 		Engine: Engine{Concurrency: 8, Lease: 20 * time.Second, MaxPayload: 64 << 10},
 		Tasks: []Task{
 			{
-				Name: "cancel-order", Line: 9,
+				Name: "cancel-order", Line: 24,
 				Kind: HTTPTask{
 					URL: "https://ann:t0k3n@shop.example/orders", Method: "PUT", Secret: "t0k3n",
 					Headers: map[string]string{"X-Literal": "${TOKEN}", "X-Default": "none"},
@@ -46,23 +46,35 @@ func TestAGoodFileComesOutTyped(t *testing.T) {
 				},
 			},
 			{
-				Name: "com.example/Reindex", Line: 19,
+				Name: "com.example/Reindex", Line: 34,
 				Kind: ExecTask{Command: []string{"./reindex.sh", "--all"}, Dir: "/srv", Env: map[string]string{"MODE": "full"}},
 				Options: registry.Options{
 					Timeout: -1,
 					Retries: registry.Retries{Max: 3, Initial: 2 * time.Second, MaxDelay: 90 * time.Minute, Jitter: 0.5},
 				},
 			},
-			{Name: "to-stream", Line: 23, Kind: StreamTask{Key: "events", MaxLen: 100_000}, Options: goodDefaults},
-			{Name: "to-list", Line: 24, Kind: ListTask{Key: "work"}, Options: goodDefaults},
-			{Name: "to-channel", Line: 25, Kind: PublishTask{Channel: "events"}, Options: goodDefaults},
-			{Name: "quiet", Line: 26, Kind: LogTask{Level: slog.LevelDebug}, Options: goodDefaults},
-			{Name: "note", Line: 27, Kind: LogTask{}, Options: goodDefaults},
+			{Name: "to-stream", Line: 38, Kind: StreamTask{Key: "events", MaxLen: 100_000}, Options: goodDefaults},
+			{Name: "to-list", Line: 39, Kind: ListTask{Key: "work"}, Options: goodDefaults},
+			{Name: "to-channel", Line: 40, Kind: PublishTask{Channel: "events"}, Options: goodDefaults},
+			{Name: "quiet", Line: 41, Kind: LogTask{Level: slog.LevelDebug}, Options: goodDefaults},
+			{Name: "note", Line: 42, Kind: LogTask{}, Options: goodDefaults},
 		},
 		Triggers: []Trigger{
 			{ID: "app:warm-up", Task: "note", In: 3 * time.Second, Payload: []byte("hello ann")},
 			{ID: "app:launch", Task: "com.example/Reindex", At: time.Date(2026, 12, 1, 1, 0, 0, 0, time.UTC), Payload: []byte{}},
 			{ID: "app:utc", Task: "note", At: time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC), Payload: []byte{}},
+			{ID: "app:users", Task: "note", Payload: []byte{}, Threshold: &Threshold{
+				Count: 100, Within: 10 * time.Minute, OnTimeout: "fire", Mode: "repeat", MaxItems: 1000, MaxBytes: 64 << 10,
+			}},
+			{ID: "app:fail:*:web", Task: "note", Payload: []byte("locked"), Threshold: &Threshold{
+				Count: 1<<53 - 1, Within: time.Minute, OnTimeout: "drop", Mode: "once",
+				Debounce: 2 * time.Minute, MaxWait: 2 * time.Minute, MaxItems: 10_000, MaxBytes: 4096,
+			}},
+			{ID: "app:fail:*:app", Task: "note", Payload: []byte{}, Threshold: &Threshold{
+				Count: 1, Within: 87600 * time.Hour, OnTimeout: "fire", Mode: "repeat",
+				Debounce: 87600 * time.Hour, MaxItems: 1, MaxBytes: 64 << 10,
+			}},
+			{ID: "app:**", Task: "note", Payload: []byte{}},
 		},
 	}
 	for i := range got.Triggers {
@@ -135,15 +147,17 @@ func TestTheShippedFileSaysTheDefaultsAndFiresSamplesWithinFiveSeconds(t *testin
 }
 
 func TestTheShippedFilesExamplesAreValid(t *testing.T) {
-	_, examples, found := strings.Cut(shipped(t), "before each line.\n")
-	examples, _, ended := strings.Cut(examples, "\n\n")
-	if !found || !ended {
-		t.Fatal("the examples to copy are not where they were")
+	env := environment(map[string]string{"HOOK_SECRET": "x"})
+	before, err := Parse("config.yaml", []byte(shipped(t)), env)
+	if err != nil {
+		t.Fatal(err)
 	}
-	data := "tasks:\n" + regexp.MustCompile(`(?m)^  # ?`).ReplaceAllString(examples, "  ")
-	got, err := Parse("examples", []byte(data), environment(map[string]string{"HOOK_SECRET": "x"}))
-	if err != nil || len(got.Tasks) != 4 {
-		t.Errorf("got %d tasks and %v from\n%s", len(got.Tasks), err, data)
+	data := regexp.MustCompile(`(?m)before each line\.\n(  #.*\n)+`).ReplaceAllStringFunc(shipped(t), func(examples string) string {
+		return strings.ReplaceAll(strings.ReplaceAll(examples, "\n  # ", "\n  "), "\n  #\n", "\n\n")
+	})
+	got, err := Parse("examples", []byte(data), env)
+	if err != nil || len(got.Tasks)-len(before.Tasks) != 4 || len(got.Triggers)-len(before.Triggers) != 2 {
+		t.Errorf("got %d tasks, %d triggers and %v from\n%s", len(got.Tasks), len(got.Triggers), err, data)
 	}
 }
 
@@ -154,12 +168,12 @@ func knownKeys(t *testing.T) []string {
 	const unknown = "{qqqqqqqqq: 1}"
 	data := "qqqqqqqqq: 1\nredis: " + unknown + "\nengine: " + unknown + "\ndefaults: {qqqqqqqqq: 1, retries: " + unknown + "}\n" +
 		"tasks:\n  a: {qqqqqqqqq: 1, http: " + unknown + ", exec: " + unknown + ", stream: " + unknown +
-		", list: " + unknown + ", publish: " + unknown + ", log: " + unknown + "}\ntriggers: [" + unknown + "]\n"
+		", list: " + unknown + ", publish: " + unknown + ", log: " + unknown + "}\ntriggers: [{qqqqqqqqq: 1, threshold: " + unknown + "}]\n"
 	_, err := Parse("config.yaml", []byte(data), noEnv)
 	var keys []string
 	lists := regexp.MustCompile(`unknown key: want (?:one of )?(.*)`).FindAllStringSubmatch(err.Error(), -1)
-	if len(lists) != 13 {
-		t.Fatalf("got %d lists of keys, want 13:\n%v", len(lists), err)
+	if len(lists) != 14 {
+		t.Fatalf("got %d lists of keys, want 14:\n%v", len(lists), err)
 	}
 	for _, list := range lists {
 		keys = append(keys, strings.Split(list[1], ", ")...)
@@ -168,7 +182,7 @@ func knownKeys(t *testing.T) []string {
 }
 
 func TestTheShippedFileShowsEveryOption(t *testing.T) {
-	unsupported := map[string]bool{"addrs": true, "master_name": true, "cluster": true, "threshold": true, "cron": true, "every": true}
+	unsupported := map[string]bool{"addrs": true, "master_name": true, "cluster": true, "cron": true, "every": true}
 	file := shipped(t)
 	for _, key := range knownKeys(t) {
 		shown := regexp.MustCompile(`(?m)(^|[ {])` + key + `([:, ]|$)`).MatchString(file)

@@ -16,6 +16,11 @@ tasks:
   b: {log: {level: "${S}"}}
 triggers:
   - {id: "class:${S}", task: "${S}", at: "${S}", timezone: "${S}"}
+  - id: "*${S}"
+    task: a
+    payload: "${S}"
+    threshold:
+      {count: "${S}", within: "${S}", on_timeout: "${S}", mode: "${S}", debounce: "${S}", max_wait: "${S}", max_items: "${S}", max_bytes: "${S}"}
 `
 	want := []string{
 		"1: redis.url: is not a URL: in its user name and password, write special characters as %XX",
@@ -34,6 +39,15 @@ triggers:
 		"9: triggers[0].task: the value from the environment is not defined under tasks: define it there",
 		"9: triggers[0].timezone: the value from the environment is not a time zone like Europe/Berlin",
 		"9: triggers[0].at: the value from the environment is not a time like 2026-12-01T09:00:00Z",
+		"10: triggers[1].id: begins with *, so any id would match it: put text before the *",
+		"14: triggers[1].threshold.count: the value from the environment is not a whole number from 1 to 9007199254740991",
+		"14: triggers[1].threshold.within: the value from the environment is not a duration of 1ms or more, like 90s or 30m",
+		"14: triggers[1].threshold.on_timeout: the value from the environment is not one of fire, drop",
+		"14: triggers[1].threshold.mode: the value from the environment is not one of repeat, once",
+		"14: triggers[1].threshold.debounce: the value from the environment is not a duration of 1ms or more, like 90s or 30m",
+		"14: triggers[1].threshold.max_wait: the value from the environment is not a duration of 1ms or more, like 90s or 30m",
+		"14: triggers[1].threshold.max_items: the value from the environment is not a whole number from 1 to 10000",
+		"14: triggers[1].threshold.max_bytes: the value from the environment is not a size from 1 to 1MiB, like 64KiB",
 	}
 	_, err := Parse("f", []byte(file), environment(map[string]string{"S": secret}))
 	if want := "f:" + strings.Join(want, "\nf:"); err == nil || err.Error() != want {

@@ -55,7 +55,7 @@ func (d *decoder) engine(v value) {
 		"concurrency":    whole(&e.Concurrency, 1, 100_000),
 		"lease":          duration(&e.Lease, time.Second),
 		"shutdown_grace": duration(&e.ShutdownGrace, 0),
-		"max_payload":    size(&e.MaxPayload),
+		"max_payload":    size(&e.MaxPayload, maxSize, "512MiB"),
 	})
 }
 

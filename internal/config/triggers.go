@@ -7,12 +7,15 @@ import (
 
 // triggers reads the list of triggers. It needs all else to be read.
 func (d *decoder) triggers(v value) {
-	first := map[string]int{}
+	first, closest := map[string]int{}, patterns{}
 	for _, item := range v.items() {
 		t := d.trigger(item)
 		if line, twice := first[t.ID]; twice && t.ID != "" {
 			item.fail("has the id of the trigger on line %d: change one of them", line)
 			continue
+		}
+		if line, rival := closest.add(t, item.line); rival {
+			item.fail("matches some ids as closely as the trigger on line %d: change the text before or after the * in one of them", line)
 		}
 		first[t.ID] = item.line
 		d.cfg.Triggers = append(d.cfg.Triggers, t)
@@ -31,13 +34,17 @@ func (d *decoder) trigger(v value) Trigger {
 		"at":        hold(&at),
 		"timezone":  parsed(&zone, "a time zone like Europe/Berlin", parseZone),
 		"payload":   str(&payload, d.checkPayload),
-		"threshold": later("triggers that count are"),
+		"threshold": func(v value) { t.Threshold = v.threshold() },
 		"cron":      later("recurring triggers are"),
 		"every":     later("recurring triggers are"),
 	})
 	v.needs(given, "id", "task")
 	if clean {
 		v.checkWhen(given)
+	}
+	if err := checkPattern(t.ID); err != nil && t.Threshold != nil {
+		given["id"].fail("%s", err)
+		t.ID = ""
 	}
 	if at.node != nil {
 		parsed(&t.At, "a time like 2026-12-01T09:00:00Z", func(s string) (time.Time, error) { return ParseTime(s, zone) })(at)
@@ -58,7 +65,7 @@ func (v value) checkWhen(given map[string]value) {
 		v.fail("has both %s and %s: keep one", says[0], says[1])
 	}
 	if len(says) == 0 && len(given) > 0 {
-		v.fail("does not say when: add in or at")
+		v.fail("does not say when: add in, at or threshold")
 	}
 	_, at := given["at"]
 	if zone, ok := given["timezone"]; ok && !at {
