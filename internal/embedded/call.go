@@ -36,6 +36,7 @@ func handlers() map[string]handler {
 		"EXPIRE": (*Server).expireKey, "PEXPIRE": (*Server).expireKey,
 		"EXPIREAT": (*Server).expireKey, "PEXPIREAT": (*Server).expireKey,
 		"TTL": (*Server).ttl, "PTTL": (*Server).ttl, "EXPIRETIME": (*Server).ttl, "PEXPIRETIME": (*Server).ttl,
+		"INCR": (*Server).incr, "INCRBY": (*Server).incr, "DECR": (*Server).incr, "DECRBY": (*Server).incr, "HINCRBY": (*Server).hincrby,
 		"RENAME": (*Server).passMove, "RENAMENX": (*Server).passMove,
 		"LMOVE": (*Server).passMove, "RPOPLPUSH": (*Server).passMove,
 		"COPY": (*Server).copyKey, "MOVE": (*Server).move,
@@ -136,11 +137,17 @@ func (c *call) wrongArity() {
 
 // number parses an integer and replies with an error if it is none.
 func (c *call) number(arg string) (int64, bool) {
-	n, err := strconv.ParseInt(arg, 10, 64)
-	if err != nil {
+	n, ok := parseInteger(arg)
+	if !ok {
 		c.peer.WriteError(errInteger)
 	}
-	return n, err == nil
+	return n, ok
+}
+
+// parseInteger takes an integer in its shortest form only, as Redis does.
+func parseInteger(text string) (int64, bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil && strconv.FormatInt(n, 10) == text
 }
 
 // writeNullArray writes what stands for a missing array.

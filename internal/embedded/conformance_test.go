@@ -46,6 +46,35 @@ var sequences = []sequence{
 	{name: "getex", lines: `
 		GETEX k | SET k v | GETEX k EX 50 | TTL k | GETEX k | TTL k | GETEX k PERSIST | TTL k | GETEX k PX 40000 | TTL k
 		GETEX k PXAT {ms+30000} | TTL k | GETEX k EXAT {s+20} | EXPIRETIME k | GETEX k PXAT 1 | EXISTS k | RPUSH l a | GETEX l EX 5 | TTL l`},
+	{name: "counters", lines: `
+		INCR n | INCRBY n 5 | DECR n | DECRBY n 10 | INCRBY n -5 | DECRBY n -50 | INCRBY n 0 | TTL n | EXPIRE n 100 | INCR n | TTL n | GET n | TYPE n
+		SET s x | INCR s | RPUSH l a | INCR l | DECRBY l 1 | SET n 9223372036854775807 | INCR n | INCRBY n -1 | INCRBY n 2 | DECRBY n -2 | GET n
+		SET n -9223372036854775808 | DECR n | INCRBY n 1 | DECRBY n 2 | GET n | DECRBY n -9223372036854775808 | DECRBY none -9223372036854775808 | EXISTS none
+		SET n 01 | INCR n | SET n +1 | INCR n | SET n -0 | INCR n | SET n '' | INCR n | SET n 1.0 | DECR n | SET n ' 1' | INCR n | SET n 9223372036854775808 | INCR n
+		INCRBY m x | INCRBY m 1.5 | INCRBY m +1 | INCRBY m 01 | INCRBY m 9223372036854775808 | DECRBY m x | EXISTS m`},
+	{name: "counters refuse", plain: true, lines: `INCR | INCR a b | INCRBY a | DECR | DECRBY a 1 2 | EXISTS a`},
+	{name: "strings", lines: `
+		APPEND k abc | APPEND k '' | APPEND k def | GET k | STRLEN k | STRLEN none | EXPIRE k 100 | APPEND k g | TTL k | RPUSH l a | APPEND l x | STRLEN l
+		GETRANGE k 0 -1 | GETRANGE k 0 0 | GETRANGE k 1 3 | GETRANGE k -3 -1 | GETRANGE k -3 1 | GETRANGE k 5 2 | GETRANGE k 5 99 | GETRANGE k 99 100
+		GETRANGE k -99 1 | GETRANGE k -99 -99 | GETRANGE k -1 -99 | GETRANGE k 0 9223372036854775807 | GETRANGE k -9223372036854775808 -9223372036854775808
+		GETRANGE none 0 -1 | GETRANGE l 0 -1 | GETRANGE k x 1 | GETRANGE k 0 x | INCR n | GETRANGE n 0 -1 | APPEND n 0 | INCR n | STRLEN n | APPEND k \x00é | STRLEN k`},
+	{name: "several keys", lines: `
+		SET a 1 | SET b '' | RPUSH l x | HSET h f v | ZADD z 1 m | SADD s m | MGET a none l b h z s a | MGET l | MGET none | EXISTS a none l h z s a a | EXISTS none
+		DEL a none l a | EXISTS a l b | UNLINK b none h | EXISTS b h z`},
+	{name: "keep a ttl", lines: `
+		SET k v KEEPTTL | TTL k | SET k v PXAT {ms+90000} | SET k w KEEPTTL | PEXPIRETIME k | SET k x XX KEEPTTL GET | PEXPIRETIME k | SET k y NX KEEPTTL | PEXPIRETIME k
+		RPUSH l a | PEXPIREAT l {ms+80000} | PEXPIRETIME l | SET l v KEEPTTL | PEXPIRETIME l | TYPE l | SET k v PXAT {ms-1} | EXISTS k | PEXPIRETIME k | SET k z KEEPTTL | TTL k`},
+	{name: "hashes", lines: `
+		HMGET h a b | HSET h a 1 b x | HMGET h a none b a | HINCRBY h a 5 | HINCRBY h a -10 | HINCRBY h new 3 | HINCRBY other n 1 | HINCRBY h b 1 | HMGET h a b new
+		HSET h big 9223372036854775807 | HINCRBY h big 1 | HINCRBY h big -1 | HSET h low -9223372036854775808 | HINCRBY h low -1 | HMGET h big low | HINCRBY h a x | HINCRBY h a 1.5
+		EXPIRE h 100 | HINCRBY h a 1 | TTL h | HSET h p +1 z 01 e '' | HINCRBY h p 1 | HINCRBY h z 1 | HINCRBY h e 1 | HINCRBY h a +1 | SET s v | HMGET s a | HINCRBY s a 1 | HGET h a | HLEN h | HDEL h a none | HEXISTS h a`},
+	{name: "lists", lines: `
+		LPUSH l a b c | LRANGE l 0 -1 | LTRIM l 0 1 | LRANGE l 0 -1 | LPUSH l d e | LTRIM l 0 2 | LRANGE l 0 2 | LRANGE l -2 -1 | LRANGE l 1 99 | LRANGE l 5 9 | LRANGE l 2 1 | LRANGE l -99 0
+		LRANGE l 0 -99 | LRANGE l 0 9223372036854775807 | LRANGE none 0 -1 | RPUSH l f g | LLEN l | LINDEX l -1 | EXPIRE l 100 | LPUSH l h | LTRIM l 0 3 | TTL l | LTRIM l -2 -1 | LRANGE l 0 -1
+		LTRIM l 1 0 | EXISTS l | TTL l | LTRIM none 0 1 | LPUSH l a | TTL l | LTRIM l 5 9 | EXISTS l | SET s v | LPUSH s a b | LTRIM s 0 1 | LRANGE s 0 -1 | LRANGE none x 1 | LTRIM none 0 x | LPOP l | RPUSH l 1 2 3 | LPOP l 2 | LRANGE l 0 -1`},
+	{name: "sets", lines: `
+		SMEMBERS s | SADD s 3 1 2 1 | SMEMBERS s | SREM s 1 9 | SMEMBERS s | SCARD s | SISMEMBER s 2 | SREM s 2 3 | EXISTS s | SADD t m | EXPIRE t 100 | SADD t n | TTL t | SREM t n | SMEMBERS t
+		SET k v | SMEMBERS k | SADD k m`},
 	{name: "expire", lines: `
 		EXPIRE k 10 | SET k v | TTL k | PTTL k | EXPIRETIME k | PEXPIRETIME k | EXPIRE k 100 | TTL k | PEXPIRE k 90000 | TTL k
 		EXPIREAT k {s+50} | EXPIRETIME k | PEXPIREAT k {ms+50000} | TTL k | PERSIST k | PERSIST k | TTL k | PERSIST none
@@ -102,6 +131,7 @@ var sequences = []sequence{
 		WATCH k | MULTI | GET k | EXEC | WATCH k | UNWATCH | SET k y | MULTI | GET k | EXEC | MULTI | EXEC | MULTI | WATCH k | DISCARD
 		WATCH k | SET k z | DISCARD | MULTI | DISCARD | MULTI | GET k | EXEC | MULTI | SELECT 2 | SET k two | GET k | SELECT 0 | EXEC | GET k
 		MULTI | CONFIG GET save | EVAL "return redis.call('SET','e','v','EX',70)" 0 | TTL e | RPUSH k a | PING | EXEC
+		MULTI | INCRBY n x | SET k v EX x | LTRIM l x 1 | EXPIRE k | EXEC | MULTI | INCRBY n x | SET k v EX x | LTRIM l x 1 | INCR n | EXEC | GET n
 		SET w v PX 30 | WATCH w | @gone w | MULTI | PING | EXEC`},
 	{name: "zadd", lines: `
 		ZADD z 1 a | ZADD z 1 a | ZADD z 2 a | ZADD z CH 3 a 1 b | ZADD z NX 9 a 9 c | ZADD z XX 5 a 5 d | ZADD z XX CH 6 a 7 e | ZADD z GT 1 a 99 c

@@ -12,6 +12,8 @@
 //     __keyspace@N__:<key>, as notify-keyspace-events says (at the start: Ex).
 //     On an idle server that is one millisecond after the deadline, in the
 //     order of deadlines, and never before.
+//   - Each INCR, INCRBY, DECR or DECRBY that succeeds, in a script or a
+//     transaction too, is announced as incrby where $ is among the flags.
 //   - CONFIG GET and SET, INFO, CLIENT and HELLO suit go-redis and redis-cli.
 //   - Nothing walks over all keys. With 100,000 pending jobs, commands take
 //     about as long as with 1,000.
@@ -43,8 +45,10 @@
 //
 // # Known limits
 //
-//   - No other keyspace events than expired, and not those of DEL, SET or INCR.
+//   - No other keyspace events than expired and incrby: of the class $, no set
+//     and no append, and none of DEL.
 //   - Deadlines end in the year 2262; later ones become that.
+//   - Many commands also take integers with a plus sign or leading zeros.
 //   - SCAN, HSCAN, SSCAN return all in one page. ZSCAN does not.
 //   - Not there: hash field TTLs, SWAPDB, DUMP and RESTORE, ACL, FUNCTION,
 //     ROLE, WAITAOF, DEBUG, MONITOR, CLIENT LIST, shard channels, inline
@@ -52,7 +56,9 @@
 //     one was called for is never mirrored again. Scripts cannot SELECT, MOVE,
 //     or COPY to another database.
 //   - Lua has cjson, but no struct, cmsgpack or bit; numbers above 10^14 turn
-//     into strings in full; errors of scripts are worded otherwise. An EVALSHA
+//     into strings in full; errors of scripts are worded otherwise. In cjson
+//     null is nil, an empty table is a list, and a byte outside UTF-8 becomes
+//     U+FFFD; tonumber takes no exponent; unpack ends at 5,000. An EVALSHA
 //     costs about 0.3 ms and 0.2 MB of garbage; the more keys there are, the
 //     more it costs to collect that: half as much again at 100,000 jobs.
 //   - ZUNION, ZINTER, ZMPOP, BZPOP and ZRANDMEMBER sort the whole set, and print

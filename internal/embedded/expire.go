@@ -126,7 +126,7 @@ func (s *Server) expireDue() {
 // expired tells the world that a key is gone.
 func (s *Server) expired(k dbKey) {
 	delete(s.zsets, k)
-	s.notifyExpired(k)
+	s.announce(notifyExpired, "expired", k)
 }
 
 // reindex looks up the deadline of a key that a command touched, and expires

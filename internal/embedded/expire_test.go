@@ -137,24 +137,43 @@ func TestScriptSeesTheClockStandStill(t *testing.T) {
 }
 
 func TestEventsFollowTheFlags(t *testing.T) {
-	const keyspace, keyevent = "[$pmessage $__key* $__keyspace@0__:k $expired]", "[$pmessage $__key* $__keyevent@0__:expired $k]"
-	for flags, want := range map[string][]string{
-		"Ex": {keyevent}, "EA": {keyevent}, "Kx": {keyspace}, "KA": {keyspace}, "KEx": {keyspace, keyevent}, "AKE": {keyspace, keyevent},
-		"": nil, "E": nil, "x": nil, "A": nil, "Eg$lshzetdnm": nil,
-	} {
-		t.Run("flags="+flags, func(t *testing.T) {
-			bubble(t, func(t *testing.T, _ *embedded.Server, w, events *wire) {
-				equal(t, w.do("CONFIG", "SET", "notify-keyspace-events", flags), "+OK", "CONFIG SET")
-				w.do("SET", "k", "v", "PX", "10")
-				time.Sleep(time.Second)
-				equal(t, w.do("EXISTS", "k"), ":0", "EXISTS")
-				w.do("PUBLISH", "__key:end", "")
-				for _, event := range append(want, "[$pmessage $__key* $__key:end $]") {
-					equal(t, events.read(), event, "event")
-				}
-			})
-		})
-	}
+	const spaceIncrby, eventIncrby = "[$pmessage $__key* $__keyspace@0__:k $incrby]", "[$pmessage $__key* $__keyevent@0__:incrby $k]"
+	const spaceExpired, eventExpired = "[$pmessage $__key* $__keyspace@0__:k $expired]", "[$pmessage $__key* $__keyevent@0__:expired $k]"
+	bubble(t, func(t *testing.T, _ *embedded.Server, w, events *wire) {
+		for _, row := range []struct {
+			flags string
+			want  []string
+		}{
+			{"Ex", []string{eventExpired}},
+			{"Ex$", []string{eventIncrby, eventExpired}},
+			{"Ex", []string{eventExpired}},
+			{"E$", []string{eventIncrby}},
+			{"K$", []string{spaceIncrby}},
+			{"Kx", []string{spaceExpired}},
+			{"KE$", []string{spaceIncrby, eventIncrby}},
+			{"KEx", []string{spaceExpired, eventExpired}},
+			{"EA", []string{eventIncrby, eventExpired}},
+			{"KA", []string{spaceIncrby, spaceExpired}},
+			{"AKE", []string{spaceIncrby, eventIncrby, spaceExpired, eventExpired}},
+			{"", nil},
+			{"E", nil},
+			{"K", nil},
+			{"x$", nil},
+			{"A", nil},
+			{"Eglshzetdnm", nil},
+		} {
+			what := "event with flags " + row.flags
+			equal(t, w.do("CONFIG", "SET", "notify-keyspace-events", row.flags), "+OK", "CONFIG SET")
+			w.do("SET", "k", "1", "PX", "10")
+			equal(t, w.do("INCR", "k"), ":2", "INCR")
+			time.Sleep(time.Second)
+			equal(t, w.do("EXISTS", "k"), ":0", "EXISTS")
+			w.do("PUBLISH", "__key:end", "")
+			for _, event := range append(row.want, "[$pmessage $__key* $__key:end $]") {
+				equal(t, events.read(), event, what)
+			}
+		}
+	})
 }
 
 func TestNotificationsAreOnByDefault(t *testing.T) {

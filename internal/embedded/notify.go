@@ -12,6 +12,7 @@ type notifyFlags uint
 const notifyLetters = "g$lshzxetdnKEm"
 
 const (
+	notifyString   = notifyFlags(1) << 1
 	notifyExpired  = notifyFlags(1) << 6
 	notifyNew      = notifyFlags(1) << 10
 	notifyKeyspace = notifyFlags(1) << 11
@@ -50,16 +51,16 @@ func (f notifyFlags) String() string {
 	return text
 }
 
-// notifyExpired publishes the event of a key that expired. These are the only
-// events that the server knows.
-func (s *Server) notifyExpired(k dbKey) {
-	if s.notify&notifyExpired == 0 {
+// announce publishes an event of a class, if both the class and a channel for
+// it are switched on.
+func (s *Server) announce(class notifyFlags, event string, k dbKey) {
+	if s.notify&class == 0 {
 		return
 	}
 	if s.notify&notifyKeyspace != 0 {
-		s.publish(fmt.Sprintf("__keyspace@%d__:%s", k.db, k.key), "expired")
+		s.publish(fmt.Sprintf("__keyspace@%d__:%s", k.db, k.key), event)
 	}
 	if s.notify&notifyKeyevent != 0 {
-		s.publish(fmt.Sprintf("__keyevent@%d__:expired", k.db), k.key)
+		s.publish(fmt.Sprintf("__keyevent@%d__:%s", k.db, event), k.key)
 	}
 }
