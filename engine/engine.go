@@ -1,15 +1,17 @@
 // Package engine is the daemon's core: it hears that jobs are due, claims them,
 // runs their handlers and settles what came of it.
 //
-//	listen → adopt ┐
-//	timer, wake-up ┼→ claim → run → settle
-//	sweep ─────────┘
+//	listen → adopt, count ┐
+//	timer, wake-up        ┼→ claim → run → settle
+//	sweep, check ─────────┘
 //
 // What it promises:
 //
 //   - A run starts at its due time, never before, by Redis's clock alone.
 //   - Hints may be lost. Events, wake-ups and timers only say when to look; the
 //     due index in Redis is the truth, and the sweep finds what is not in it.
+//     Likewise for thresholds: what other clients INCR is counted where they do it,
+//     and the check finds what no event told of.
 //   - A firing is claimed once, however many nodes listen, and only by a node
 //     that serves its task and has room for it.
 //   - At least once: a run ends when its outcome is in Redis. A node that dies
@@ -112,6 +114,8 @@ type Engine struct {
 	out   *settler
 	look  hint // a reason to claim
 
+	counters *counters
+
 	backlog backlog
 	tasks   []string
 
@@ -137,7 +141,7 @@ func New(rdb redis.UniversalClient, reg *registry.Registry, cfg Config) (*Engine
 	}
 	e := &Engine{
 		cfg: cfg, log: cfg.Logger, store: store, tasks: reg.Names(),
-		inbox: newInbox(), look: newHint(), swept: newSweepRequests(),
+		inbox: newInbox(), counters: newCounters(), look: newHint(), swept: newSweepRequests(),
 	}
 	e.node = newNode()
 	e.live.tell = e.tellDegraded
@@ -189,6 +193,7 @@ func (e *Engine) Run(ctx context.Context) error {
 
 	taking.Go(func() { e.listenLoop(ctx) })
 	taking.Go(func() { e.adoptLoop(ctx) })
+	taking.Go(func() { e.countLoop(ctx) })
 	taking.Go(func() { e.claimLoop(ctx) })
 	taking.Go(func() { e.sweepLoop(ctx) })
 
@@ -210,6 +215,9 @@ func (e *Engine) start(ctx context.Context) error {
 		err := e.store.CheckFormat(ctx)
 		if err == nil {
 			err = e.beat(ctx)
+		}
+		if err == nil {
+			err = e.loadThresholds(ctx)
 		}
 		if errors.Is(err, wire.ErrNewerFormat) {
 			return final(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +29,8 @@ func (e *Engine) listenOnce(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
 	case errors.Is(err, errSilent): // said already, and Redis may work
+	case errors.Is(err, errCounting):
+		return nil
 	default:
 		e.live.set("the subscription broke: " + err.Error())
 		e.troubles.note("listening", err)
@@ -41,16 +44,17 @@ func (e *Engine) listenOnce(ctx context.Context) error {
 
 var errSilent = errors.New("no events come through this connection any more")
 
+// errCounting breaks a subscription for another one, to other channels.
+var errCounting = errors.New("the first threshold has come, or the last one has gone")
+
 // listen subscribes and receives until the connection breaks or is found to be
 // silent. It always returns an error, and says whether it was subscribed.
 func (e *Engine) listen(ctx context.Context) (heard bool, err error) {
-	channels := []string{e.store.Wake(e.store.DB())}
-	if e.cfg.Notifications != Off {
-		channels = append(channels, e.store.Expired(e.store.DB()))
-	}
-	sub := e.store.Redis().Subscribe(ctx, channels...)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	defer e.counters.onChange(func() { cancel(errCounting) })() // before the channels are chosen
+	channels := e.channels()
+	sub := e.store.Redis().Subscribe(ctx, channels...)
 	defer e.live.onSilence(func() { cancel(errSilent) })()
 	// Receive waits without a limit and without looking at ctx: closing the
 	// connection is what ends it.
@@ -69,6 +73,11 @@ func (e *Engine) listen(ctx context.Context) (heard bool, err error) {
 		switch {
 		case ctx.Err() != nil:
 			return heard, context.Cause(ctx)
+		case redis.IsPermissionError(err) && slices.Contains(channels, e.store.Counted(e.store.DB())):
+			e.log.Warn("counters of other clients can't be heard; they are found when they are checked, seconds or a minute late",
+				"err", e.explain(ctx, channels, err))
+			e.counters.deafen()
+			return heard, errCounting
 		case redis.IsPermissionError(err):
 			e.ready.subscribed(e) // it knows that it can't
 			return heard, e.explain(ctx, channels, err)
@@ -86,6 +95,21 @@ func (e *Engine) listen(ctx context.Context) (heard bool, err error) {
 	}
 }
 
+// channels are what the node listens to. Those of counters are only heard while
+// there are thresholds.
+func (e *Engine) channels() []string {
+	db := e.store.DB()
+	channels := []string{e.store.Wake(db)}
+	if e.cfg.Notifications == Off {
+		return channels
+	}
+	channels = append(channels, e.store.Expired(db))
+	if e.counters.listening() {
+		channels = append(channels, e.store.Counted(db))
+	}
+	return channels
+}
+
 // explain says with which rule Redis would let this user subscribe.
 func (e *Engine) explain(ctx context.Context, channels []string, err error) error {
 	user, whoErr := e.store.Redis().Do(ctx, "ACL", "WHOAMI").Text()
@@ -98,8 +122,15 @@ func (e *Engine) explain(ctx context.Context, channels []string, err error) erro
 // hear takes a message in. It must not wait: Redis cuts off a subscriber that
 // lags, and everything in its buffer is lost.
 func (e *Engine) hear(m *redis.Message) {
-	if m.Channel == e.store.Wake(e.store.DB()) {
+	switch {
+	case m.Channel == e.store.Wake(e.store.DB()) && m.Payload == "": // no task: thresholds
+		e.counters.reload.give()
+		return
+	case m.Channel == e.store.Wake(e.store.DB()):
 		e.look.give()
+		return
+	case m.Channel == e.store.Counted(e.store.DB()):
+		e.counters.heard(e.store.IDOfFuse(m.Payload))
 		return
 	}
 	name, _ := e.node.current()
@@ -125,39 +156,6 @@ func (e *Engine) subscribed(ctx context.Context) {
 		e.swept.ask(e.redisNow())
 	}
 	e.ready.subscribed(e)
-}
-
-// ensureFlags sees to it that Redis tells of expired keys. The flags are in
-// force for the whole server and are lost when it restarts, so this is asked
-// after every subscription.
-func (e *Engine) ensureFlags(ctx context.Context) error {
-	const flag = "notify-keyspace-events"
-	found, err := e.store.Redis().ConfigGet(ctx, flag).Result()
-	if err != nil {
-		return fmt.Errorf("notification flags can't be read, so events may be missing: %w; put `%s Ex` into redis.conf or allow CONFIG", err, flag)
-	}
-	missing := missingFlags(found[flag])
-	if missing == "" {
-		return nil
-	}
-	if err := e.store.Redis().ConfigSet(ctx, flag, found[flag]+missing).Err(); err != nil {
-		return fmt.Errorf("%s is %q and can't be set: %w; put `%s Ex` into redis.conf", flag, found[flag], err, flag)
-	}
-	e.log.Info("turned on keyspace notifications for expired keys; put `notify-keyspace-events Ex` into redis.conf to keep them", "were", found[flag])
-	return nil
-}
-
-// missingFlags are the letters to add to those that are set. A stands for all
-// kinds of events; letters that are unknown here are kept.
-func missingFlags(set string) string {
-	missing := ""
-	if !strings.Contains(set, "E") {
-		missing += "E"
-	}
-	if !strings.ContainsAny(set, "xA") {
-		missing += "x"
-	}
-	return missing
 }
 
 // liveness knows whether events arrive, by a canary key of the node's own whose

@@ -146,6 +146,7 @@ func (e *Engine) beat(ctx context.Context) error {
 		return err
 	}
 	e.noteClock(sent, beat.Now)
+	e.counters.meet(beat.Defined)
 	if e.node.renewed(name, sent, beat.Held, e.leaseLength()) {
 		e.log.Error("lease lost: this node was silent for too long; its handlers are cancelled, and others run their jobs", "node", name)
 		return e.beat(ctx)

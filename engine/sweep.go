@@ -72,7 +72,11 @@ func (e *Engine) sweepLoop(ctx context.Context) {
 		case <-ticker.C:
 		case <-e.swept.asked:
 		}
-		err := e.sweep(ctx, e.swept.wanted())
+		since := e.swept.wanted()
+		mine, err := e.sweep(ctx, since)
+		if err == nil && mine {
+			err = e.check(ctx, since)
+		}
 		e.troubles.note("sweeping", err)
 		if err != nil {
 			e.swept.asked.give()
@@ -81,9 +85,9 @@ func (e *Engine) sweepLoop(ctx context.Context) {
 	}
 }
 
-// sweep looks at every class key, unless the last sweep will do. Between two
-// steps it leaves Redis alone for as long as the step took.
-func (e *Engine) sweep(ctx context.Context, since time.Time) error {
+// sweep looks at every class key, and says so, unless the last sweep will do.
+// Between two steps it leaves Redis alone for as long as the step took.
+func (e *Engine) sweep(ctx context.Context, since time.Time) (bool, error) {
 	name, _ := e.node.current()
 	var found wire.Adopted
 	step := wire.SweepStep{
@@ -94,7 +98,7 @@ func (e *Engine) sweep(ctx context.Context, since time.Time) error {
 		start := time.Now()
 		swept, err := e.store.Sweep(ctx, step)
 		if err != nil || !swept.Mine {
-			return err
+			return false, err
 		}
 		took := time.Since(start)
 		step.Cost += took
@@ -107,11 +111,11 @@ func (e *Engine) sweep(ctx context.Context, since time.Time) error {
 			break
 		}
 		if !pause(ctx, took) {
-			return context.Cause(ctx)
+			return false, context.Cause(ctx)
 		}
 	}
 	e.tellSwept(found, step.Cost)
-	return nil
+	return true, nil
 }
 
 func (e *Engine) tellSwept(found wire.Adopted, cost time.Duration) {

@@ -84,15 +84,16 @@ func (s *Store) Hit(ctx context.Context, token Token, hits []Hit) ([]HitResult, 
 
 // Touch looks at what other clients have counted: it opens and ends windows,
 // fires what has crossed its threshold, and gives counters the TTL that they
-// lack. It takes at most MaxHits ids.
-func (s *Store) Touch(ctx context.Context, ids []string) error {
+// lack. It takes at most MaxHits ids, and says whether one of them has crossed
+// its threshold now.
+func (s *Store) Touch(ctx context.Context, ids []string) (bool, error) {
 	args := make([]any, 0, 4+3*len(ids))
 	args = append(args, s.Wake(s.db), newRunID()+".", "", 0)
 	for _, id := range ids {
 		args = append(args, id, 0, "")
 	}
-	_, err := s.run(ctx, s.hit, args...)
-	return err
+	reply, err := s.run(ctx, s.hit, args...)
+	return err == nil && strings.Contains(asString(reply[0]), "!"), err
 }
 
 // parseHits reads the answer of hit.lua: `now count/need!@left …`, where need and

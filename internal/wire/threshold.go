@@ -163,13 +163,14 @@ func JSONString(text string) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-var errBadDefinition = errors.New("the definition of a threshold can't be read")
+// ErrBadDefinition is wrapped by errors about a definition in Redis that can't be read.
+var ErrBadDefinition = errors.New("the definition of a threshold can't be read")
 
 func parseThreshold(id, text string) (Threshold, error) {
 	line, rest, _ := strings.Cut(text, "\n")
 	f := strings.Fields(line)
 	if len(f) != 9 {
-		return Threshold{}, fmt.Errorf("%w: %q begins %.60q", errBadDefinition, id, text)
+		return Threshold{}, fmt.Errorf("%w: %q begins %.60q", ErrBadDefinition, id, text)
 	}
 	var n [9]int64
 	for i, field := range f {
@@ -178,16 +179,16 @@ func parseThreshold(id, text string) (Threshold, error) {
 		}
 		v, err := strconv.ParseInt(field, 10, 64)
 		if err != nil || v < 0 {
-			return Threshold{}, fmt.Errorf("%w: %q begins %.60q", errBadDefinition, id, text)
+			return Threshold{}, fmt.Errorf("%w: %q begins %.60q", ErrBadDefinition, id, text)
 		}
 		n[i] = v
 	}
 	if n[8] > int64(len(rest)) {
-		return Threshold{}, fmt.Errorf("%w: %q begins %.60q", errBadDefinition, id, text)
+		return Threshold{}, fmt.Errorf("%w: %q begins %.60q", ErrBadDefinition, id, text)
 	}
 	task, payload, err := ParseClass(rest[n[8]:])
 	if err != nil {
-		return Threshold{}, fmt.Errorf("%w: %q: %w", errBadDefinition, id, err)
+		return Threshold{}, fmt.Errorf("%w: %q: %w", ErrBadDefinition, id, err)
 	}
 	ms := func(v int64) time.Duration { return time.Duration(v) * time.Millisecond }
 	return Threshold{
@@ -228,6 +229,16 @@ func (s *Store) Undefine(ctx context.Context, id string) (bool, error) {
 		return false, err
 	}
 	return asInt(reply[0]) == 1, nil
+}
+
+// DefinedVersion is a number that rises whenever thresholds are defined or
+// removed; a heartbeat answers it too.
+func (s *Store) DefinedVersion(ctx context.Context) (int64, error) {
+	version, err := s.rdb.Get(ctx, s.Of("defined")).Int64()
+	if errors.Is(err, redis.Nil) {
+		return 0, nil
+	}
+	return version, err
 }
 
 // Thresholds are all definitions, in the order of their ids. One that can't be

@@ -1,0 +1,242 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/keyfuse-io/keyfuse/internal/wire"
+)
+
+// counters hears of counters that other clients INCR, if thresholds are
+// defined. Hits that go through Keyfuse need none of this: their script does all.
+type counters struct {
+	dirty  hint // there are ids to look at
+	reload hint // the definitions may have changed
+
+	mu      sync.Mutex
+	matcher *wire.Matcher
+	version int64 // of the definitions that matcher knows
+	ids     map[string]struct{}
+	lost    bool   // ids were forgotten
+	deaf    bool   // Redis does not let this user hear of counters
+	changed func() // called when the first definition comes or the last one goes
+
+	checked time.Time // when all counters were looked at last; the sweep loop's own
+}
+
+// checkAllEvery is the time between two looks at all keys that patterns match,
+// in case an event was lost that nobody noticed.
+const checkAllEvery = time.Minute
+
+// maxDirty bounds the counters that wait to be looked at. Beyond it they are
+// forgotten, and a check finds them.
+const maxDirty = 100_000
+
+func newCounters() *counters {
+	return &counters{
+		dirty: newHint(), reload: newHint(),
+		matcher: wire.NewMatcher(nil), version: -1, ids: make(map[string]struct{}),
+	}
+}
+
+// heard takes the id of a key in that was counted up. It must not wait.
+func (c *counters) heard(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !c.matcher.Match(id):
+	case len(c.ids) < maxDirty:
+		c.ids[id] = struct{}{}
+		c.dirty.give()
+	default:
+		c.lost = true
+	}
+}
+
+func (c *counters) take() (ids []string, lost bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id := range c.ids {
+		ids = append(ids, id)
+	}
+	clear(c.ids)
+	lost, c.lost = c.lost, false
+	return ids, lost
+}
+
+func (c *counters) current() *wire.Matcher {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.matcher
+}
+
+// know notes which definitions there are.
+func (c *counters) know(version int64, all []wire.Threshold) {
+	c.mu.Lock()
+	matcher := wire.NewMatcher(all)
+	switched := matcher.Empty() != c.matcher.Empty()
+	c.matcher, c.version, c.deaf = matcher, version, false
+	changed := c.changed
+	c.mu.Unlock()
+	if switched && changed != nil {
+		changed()
+	}
+}
+
+// listening says whether counters are to be heard of.
+func (c *counters) listening() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.matcher.Empty() && !c.deaf
+}
+
+// deafen notes that counters can't be heard of, until the definitions change.
+func (c *counters) deafen() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deaf = true
+}
+
+// meet asks for the definitions if they are not of this version.
+func (c *counters) meet(version int64) {
+	c.mu.Lock()
+	known := c.version
+	c.mu.Unlock()
+	if known != version {
+		c.reload.give()
+	}
+}
+
+// onChange says what to do when counters begin or cease to be of concern, until
+// the function that it returns is called.
+func (c *counters) onChange(f func()) (forget func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changed = f
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.changed = nil
+	}
+}
+
+// loadThresholds learns the definitions.
+func (e *Engine) loadThresholds(ctx context.Context) error {
+	version, err := e.store.DefinedVersion(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := e.store.Thresholds(ctx)
+	if errors.Is(err, wire.ErrBadDefinition) {
+		e.log.Error("thresholds that can't be read count nothing; remove or define them again", "err", err)
+	} else if err != nil {
+		return err
+	}
+	e.counters.know(version, all)
+	return nil
+}
+
+// countLoop looks at counters that were heard to change.
+func (e *Engine) countLoop(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-e.counters.reload:
+			err := e.loadThresholds(ctx)
+			e.troubles.note("reading thresholds", err) // the next heartbeat asks again
+		case <-e.counters.dirty:
+			ids, lost := e.counters.take()
+			err := e.touchAll(ctx, slices.Values(ids))
+			e.troubles.note("counting", err)
+			if lost || err != nil {
+				e.swept.ask(e.redisNow()) // and the check that follows finds the rest
+			}
+		}
+	}
+}
+
+// touchAll looks at counters, a few hundred a call. After each call it leaves
+// Redis alone for as long as the call took: a counter that changes all the time
+// is then looked at as often as Redis can bear. After an error it goes on with
+// the next call, for it may be about one of the ids.
+func (e *Engine) touchAll(ctx context.Context, ids iter.Seq[string]) error {
+	chunk := make([]string, 0, wire.MaxHits)
+	var failed error
+	flush := func() bool {
+		if len(chunk) == 0 {
+			return true
+		}
+		start := time.Now()
+		fired, err := e.store.Touch(ctx, chunk)
+		if fired {
+			e.look.give()
+		}
+		failed = errors.Join(failed, err)
+		chunk = chunk[:0]
+		return pause(ctx, time.Since(start))
+	}
+	for id := range ids {
+		if chunk = append(chunk, id); len(chunk) == cap(chunk) && !flush() {
+			return context.Cause(ctx)
+		}
+	}
+	if !flush() {
+		return context.Cause(ctx)
+	}
+	return failed
+}
+
+// check looks at counters whose events may have been lost: those with a
+// definition of their own each time, and all that patterns match once a minute,
+// or if something was missed since the last time. The node that sweeps does it.
+func (e *Engine) check(ctx context.Context, since time.Time) error {
+	matcher := e.counters.current()
+	if matcher.Empty() {
+		return nil
+	}
+	if err := e.touchAll(ctx, slices.Values(matcher.IDs())); err != nil {
+		return err
+	}
+	now := e.redisNow()
+	if now.Sub(e.counters.checked) < checkAllEvery && !since.After(e.counters.checked) {
+		return nil
+	}
+	if e.cfg.Notifications != Off {
+		_ = e.ensureFlags(ctx) // what is wrong was said when it was subscribed
+	}
+	for _, pattern := range matcher.Patterns() {
+		if err := e.checkPattern(ctx, matcher, pattern); err != nil {
+			return err
+		}
+	}
+	e.counters.checked = now
+	return nil
+}
+
+// checkPattern looks at all keys that a pattern matches, as gently as a sweep.
+func (e *Engine) checkPattern(ctx context.Context, matcher *wire.Matcher, pattern string) error {
+	for cursor := uint64(0); ; {
+		start := time.Now()
+		keys, next, err := e.store.Redis().Scan(ctx, cursor, e.store.Glob(pattern), scanCount).Result()
+		if err != nil {
+			return err
+		}
+		took := time.Since(start)
+		ids := slices.DeleteFunc(keys, func(key string) bool { return wire.IsInternal(key) || !matcher.Match(e.store.IDOfFuse(key)) })
+		err = e.touchAll(ctx, slices.Values(ids))
+		if cursor = next; err != nil || cursor == 0 {
+			return err
+		}
+		if !pause(ctx, took) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// scanCount is how many keys Redis looks at in one go.
+const scanCount = 500

@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// The setting of Redis that says which keyspace events it publishes, and the
+// letters that are needed: events of keys (E), of expired ones (x), and of
+// strings ($) while there are thresholds.
+const (
+	flagsSetting = "notify-keyspace-events"
+	countFlag    = "$"
+)
+
+// ensureFlags sees to it that Redis tells of expired keys, and of counters while
+// there are thresholds. The flags are in force for the whole server and are lost
+// when it restarts, so this is asked after every subscription. It is an error if
+// expired keys are not told of; counters are found by the check as well.
+func (e *Engine) ensureFlags(ctx context.Context) error {
+	found, err := e.store.Redis().ConfigGet(ctx, flagsSetting).Result()
+	if err != nil {
+		return fmt.Errorf("notification flags can't be read, so events may be missing: %w; put `%s Ex` into redis.conf or allow CONFIG", err, flagsSetting)
+	}
+	flags := found[flagsSetting]
+	counting := e.counters.listening()
+	missing := missingFlags(flags, counting)
+	if missing == "" {
+		if !counting {
+			return e.dropCountFlag(ctx, flags)
+		}
+		return nil
+	}
+	err = e.store.Redis().ConfigSet(ctx, flagsSetting, flags+missing).Err()
+	switch {
+	case err != nil && missing == countFlag:
+		e.log.Warn("counters of other clients can't be heard; they are found when they are checked, seconds or a minute late",
+			"err", err, "next", "put `"+flagsSetting+" Ex$` into redis.conf")
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s is %q and can't be set: %w; put `%s Ex` into redis.conf", flagsSetting, flags, err, flagsSetting)
+	}
+	e.log.Info("turned on keyspace notifications that were missing; put them into redis.conf to keep them", "were", flags, "added", missing)
+	if strings.Contains(missing, countFlag) {
+		return e.store.NoteFlag(ctx, countFlag)
+	}
+	return nil
+}
+
+// missingFlags are the letters to add to those that are set. A stands for all
+// kinds of events; letters that are unknown here are kept.
+func missingFlags(set string, counting bool) string {
+	missing := ""
+	if !strings.Contains(set, "E") {
+		missing += "E"
+	}
+	if !strings.ContainsAny(set, "xA") {
+		missing += "x"
+	}
+	if counting && !strings.ContainsAny(set, countFlag+"A") {
+		missing += countFlag
+	}
+	return missing
+}
+
+// dropCountFlag takes back what was added for thresholds, when there are none
+// any more: each write of a string would go on costing Redis an event.
+func (e *Engine) dropCountFlag(ctx context.Context, flags string) error {
+	if !strings.Contains(flags, countFlag) {
+		return nil
+	}
+	ours, err := e.store.TakeFlagNote(ctx, countFlag)
+	if err != nil || !ours {
+		return err
+	}
+	return e.store.Redis().ConfigSet(ctx, flagsSetting, strings.ReplaceAll(flags, countFlag, "")).Err()
+}
