@@ -25,12 +25,16 @@ type counters struct {
 	deaf    bool   // Redis does not let this user hear of counters
 	changed func() // called when the first definition comes or the last one goes
 
-	checked time.Time // when all counters were looked at last; the sweep loop's own
+	// The sweep loop's own: when all counters were looked at last, and the flags.
+	checked, flagged time.Time
 }
 
-// checkAllEvery is the time between two looks at all keys that patterns match,
-// in case an event was lost that nobody noticed.
-const checkAllEvery = time.Minute
+// The time between two looks at all keys that patterns match: while events come,
+// in case one was lost that nobody noticed, and while none do.
+const (
+	checkHealthy  = 10 * time.Minute
+	checkDegraded = time.Minute
+)
 
 // maxDirty bounds the counters that wait to be looked at. Beyond it they are
 // forgotten, and a check finds them.
@@ -192,10 +196,11 @@ func (e *Engine) touchAll(ctx context.Context, ids iter.Seq[string]) error {
 }
 
 // check looks at counters whose events may have been lost: those with a
-// definition of their own each time, and all that patterns match once a minute,
-// or if something was missed since the last time. The node that sweeps does it.
+// definition of their own each time; and all that patterns match if something was
+// missed, and now and then. The node that sweeps does it.
 func (e *Engine) check(ctx context.Context, since time.Time) error {
-	matcher := e.counters.current()
+	c := e.counters
+	matcher := c.current()
 	if matcher.Empty() {
 		return nil
 	}
@@ -203,18 +208,26 @@ func (e *Engine) check(ctx context.Context, since time.Time) error {
 		return err
 	}
 	now := e.redisNow()
-	if now.Sub(e.counters.checked) < checkAllEvery && !since.After(e.counters.checked) {
-		return nil
+	every := checkHealthy
+	if !c.listening() || e.cfg.Notifications == Off || e.live.reason() != "" {
+		every = checkDegraded
 	}
-	if e.cfg.Notifications != Off {
-		_ = e.ensureFlags(ctx) // what is wrong was said when it was subscribed
+	if e.cfg.Notifications != Off && now.Sub(c.flagged) >= checkDegraded {
+		c.flagged = now
+		// An error is not new: it was said when the node subscribed.
+		if added, err := e.ensureFlags(ctx); err == nil && added {
+			since = now
+		}
+	}
+	if now.Sub(c.checked) < every && !since.After(c.checked) {
+		return nil
 	}
 	for _, pattern := range matcher.Patterns() {
 		if err := e.checkPattern(ctx, matcher, pattern); err != nil {
 			return err
 		}
 	}
-	e.counters.checked = now
+	c.checked = now
 	return nil
 }
 
@@ -239,4 +252,4 @@ func (e *Engine) checkPattern(ctx context.Context, matcher *wire.Matcher, patter
 }
 
 // scanCount is how many keys Redis looks at in one go.
-const scanCount = 500
+const scanCount = 2000

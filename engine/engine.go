@@ -229,7 +229,7 @@ func (e *Engine) start(ctx context.Context) error {
 		return err
 	}
 	if e.cfg.Notifications == Require && ctx.Err() == nil {
-		if err := e.ensureFlags(ctx); err != nil {
+		if _, err := e.ensureFlags(ctx); err != nil {
 			return fmt.Errorf("keyspace notifications are required: %w", err)
 		}
 	}

@@ -16,36 +16,37 @@ const (
 
 // ensureFlags sees to it that Redis tells of expired keys, and of counters while
 // there are thresholds. The flags are in force for the whole server and are lost
-// when it restarts, so this is asked after every subscription. It is an error if
-// expired keys are not told of; counters are found by the check as well.
-func (e *Engine) ensureFlags(ctx context.Context) error {
+// when it restarts, so this is asked after every subscription. It says whether
+// flags were missing and are set now. It is an error if expired keys are not told
+// of; counters are found by the check as well.
+func (e *Engine) ensureFlags(ctx context.Context) (added bool, err error) {
 	found, err := e.store.Redis().ConfigGet(ctx, flagsSetting).Result()
 	if err != nil {
-		return fmt.Errorf("notification flags can't be read, so events may be missing: %w; put `%s Ex` into redis.conf or allow CONFIG", err, flagsSetting)
+		return false, fmt.Errorf("notification flags can't be read, so events may be missing: %w; put `%s Ex` into redis.conf or allow CONFIG", err, flagsSetting)
 	}
 	flags := found[flagsSetting]
 	counting := e.counters.listening()
 	missing := missingFlags(flags, counting)
 	if missing == "" {
 		if !counting {
-			return e.dropCountFlag(ctx, flags)
+			return false, e.dropCountFlag(ctx, flags)
 		}
-		return nil
+		return false, nil
 	}
 	err = e.store.Redis().ConfigSet(ctx, flagsSetting, flags+missing).Err()
 	switch {
 	case err != nil && missing == countFlag:
 		e.log.Warn("counters of other clients can't be heard; they are found when they are checked, seconds or a minute late",
 			"err", err, "next", "put `"+flagsSetting+" Ex$` into redis.conf")
-		return nil
+		return false, nil
 	case err != nil:
-		return fmt.Errorf("%s is %q and can't be set: %w; put `%s Ex` into redis.conf", flagsSetting, flags, err, flagsSetting)
+		return false, fmt.Errorf("%s is %q and can't be set: %w; put `%s Ex` into redis.conf", flagsSetting, flags, err, flagsSetting)
 	}
 	e.log.Info("turned on keyspace notifications that were missing; put them into redis.conf to keep them", "were", flags, "added", missing)
 	if strings.Contains(missing, countFlag) {
-		return e.store.NoteFlag(ctx, countFlag)
+		err = e.store.NoteFlag(ctx, countFlag)
 	}
-	return nil
+	return true, err
 }
 
 // missingFlags are the letters to add to those that are set. A stands for all

@@ -148,7 +148,7 @@ func (e *Engine) subscribed(ctx context.Context) {
 	e.troubles.note("listening", nil)
 	if e.cfg.Notifications == Off {
 		e.live.set("")
-	} else if err := e.ensureFlags(ctx); err != nil {
+	} else if _, err := e.ensureFlags(ctx); err != nil {
 		e.live.set(err.Error())
 	}
 	e.look.give()

@@ -34,6 +34,7 @@ type Size struct {
 	Bare    int           // bare keys that expire at one moment
 	Handler time.Duration // that the handler of a bare key takes
 	Idle    time.Duration // to watch an idle engine for
+	Hits    int           // of counters, five times each way
 }
 
 // DefaultSize is what the promises are made for.
@@ -41,6 +42,7 @@ func DefaultSize() Size {
 	return Size{
 		Burst: 50_000, Spread: 10_000, Over: 30 * time.Second, Pending: 1_000_000,
 		Bare: 600_000, Handler: 5 * time.Millisecond, Idle: 15 * time.Second,
+		Hits: 100_000,
 	}
 }
 
@@ -48,7 +50,7 @@ func (s Size) complete() Size {
 	d := DefaultSize()
 	s.Burst, s.Spread, s.Over = cmp.Or(s.Burst, d.Burst), cmp.Or(s.Spread, d.Spread), cmp.Or(s.Over, d.Over)
 	s.Pending, s.Bare = cmp.Or(s.Pending, d.Pending), cmp.Or(s.Bare, d.Bare)
-	s.Handler, s.Idle = cmp.Or(s.Handler, d.Handler), cmp.Or(s.Idle, d.Idle)
+	s.Handler, s.Idle, s.Hits = cmp.Or(s.Handler, d.Handler), cmp.Or(s.Idle, d.Idle), cmp.Or(s.Hits, d.Hits)
 	return s
 }
 
@@ -95,6 +97,7 @@ func All() []Measurement {
 		{"lateness", (*Bench).lateness},
 		{"idle", (*Bench).idle},
 		{"bare", (*Bench).bare},
+		{"hits", (*Bench).hits},
 	}
 }
 
@@ -263,6 +266,9 @@ func (b *Bench) clean(ctx context.Context) error {
 		}
 	}
 	if err := b.forgetRuns(ctx); err != nil {
+		return err
+	}
+	if err := b.forgetThresholds(ctx); err != nil {
 		return err
 	}
 	return b.rdb.SRem(ctx, names.Of("tasks"), b.task).Err()

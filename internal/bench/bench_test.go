@@ -27,7 +27,7 @@ func BenchmarkKeyfuse(b *testing.B) {
 // TestMeasurementsLeaveNothing runs each measurement in small.
 func TestMeasurementsLeaveNothing(t *testing.T) {
 	server := redistest.Start(t)
-	small := Size{Burst: 500, Spread: 50, Over: 100 * time.Millisecond, Pending: 1000, Bare: 500, Handler: time.Microsecond, Idle: 10 * time.Millisecond}
+	small := Size{Burst: 500, Spread: 50, Over: 100 * time.Millisecond, Pending: 1000, Bare: 500, Handler: time.Microsecond, Idle: 10 * time.Millisecond, Hits: 1000}
 	rdb := server.Client(t)
 	for _, m := range All() {
 		figures := measure(t, server, m, small)
