@@ -1,11 +1,13 @@
-// Package client schedules jobs, counts hits, and looks after both. It needs a Redis and no
-// daemon: what it arms is kept until a node that serves the task claims it.
+// Package client schedules jobs, defines thresholds and counts their hits, and
+// looks after all of them. It needs a Redis and no daemon: what it arms or fires
+// is kept until a node that serves the task claims it.
 //
 // Every change is one atomic step in Redis, and takes its time from Redis's
 // clock, so that a skewed clock here shifts nothing. A change that meets a
 // firing at the same moment either comes first or answers ErrRunning: there is
-// no third way. All calls may be repeated, also by a connection that retries by
-// itself after a lost reply: a job is armed once.
+// no third way. A connection may make each call again by itself after a lost
+// reply: a job is armed once, and a hit counts once. So may the caller, but for
+// hits: those need a RequestID for it.
 package client
 
 import (
@@ -27,7 +29,7 @@ var (
 	ErrRunning    = errors.New("the job has started already")
 	ErrDead       = errors.New("the job is among the dead letters")
 	ErrCounting   = errors.New("a threshold counts under this id")
-	ErrInvalid    = errors.New("invalid job")
+	ErrInvalid    = errors.New("invalid argument")
 )
 
 // Limits.
@@ -72,7 +74,9 @@ func New(rdb redis.UniversalClient, cfg Config) (*Client, error) {
 	return &Client{store: store, cfg: cfg}, nil
 }
 
-// State is where a job is: pending, running, retrying or dead.
+// State is where a job is: pending, running, retrying or dead. What fires before
+// its time, as a threshold that is reached does, waits for its first attempt as
+// retrying.
 type State = wire.State
 
 // The states of a job.
@@ -91,8 +95,8 @@ type Job struct {
 	Payload []byte
 	// Due is when it fires, or fired. Zero if nothing knows: its fuse has no TTL.
 	Due time.Time
-	// Window is the open window of a threshold; nil for other pending jobs, and
-	// for runs.
+	// Window is the open window of a threshold, which ends at Due; nil for other
+	// pending jobs, and for runs.
 	Window *Window
 
 	// What follows is empty while the job is pending.
@@ -102,7 +106,7 @@ type Job struct {
 	Node      string    // running: who runs it
 	Reason    string    // why it fired: timer, threshold, timeout, manual
 	Source    string    // how it was found: index, event, sweep, threshold, manual
-	Count     int64     // hits of the window that fired it; else 0
+	Count     int64     // hits of the window that fired it; 0 if none did
 	LastError string
 }
 

@@ -2,10 +2,12 @@ package client_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"log"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -162,4 +164,68 @@ func ExampleClient_All() {
 		fmt.Printf("%s died of %s\n", job.ID, job.LastError)
 	}
 	// Output:
+}
+
+func ExampleClient_Hit() {
+	rdb, done := connect()
+	defer done()
+	ctx := context.Background()
+	jobs, err := client.New(rdb, client.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// One mail for three comments, or for what has come within ten minutes: a
+	// counter for each user.
+	_, err = jobs.DefineThreshold(ctx, client.Threshold{ID: "comments:*", Task: "mail-digest", Count: 3, Within: 10 * time.Minute})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, comment := range []string{"First!", "Nice.", "Thanks."} {
+		counted, err := jobs.Hit(ctx, client.Hit{ID: "comments:ann", Item: comment})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%d of %d, fired: %t\n", counted.Count, counted.Threshold, counted.Fired)
+	}
+	for job, err := range jobs.All(ctx, client.Filter{State: client.Retrying}) { // it waits for a daemon
+		if err != nil {
+			log.Fatal(err)
+		}
+		var digest struct{ Items []string }
+		if err := json.Unmarshal(job.Payload, &digest); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%s of %s: %q\n", job.Task, job.ID, digest.Items)
+	}
+	// Output:
+	// 1 of 3, fired: false
+	// 2 of 3, fired: false
+	// 3 of 3, fired: true
+	// mail-digest of comments:ann: ["First!" "Nice." "Thanks."]
+}
+
+func ExampleClient_HitMany() {
+	rdb, done := connect()
+	defer done()
+	ctx := context.Background()
+	jobs, err := client.New(rdb, client.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = jobs.DefineThreshold(ctx, client.Threshold{ID: "signups", Task: "refresh-cache", Count: 100, Within: 10 * time.Minute})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	fired := 0
+	for n, result := range jobs.HitMany(ctx, slices.Values(slices.Repeat([]client.Hit{{ID: "signups"}}, 250))) {
+		if result.Err != nil {
+			log.Fatalf("hit %d: %v", n, result.Err)
+		}
+		if result.Fired {
+			fired++
+		}
+	}
+	fmt.Println("fired", fired, "times")
+	// Output: fired 2 times
 }

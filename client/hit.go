@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -25,15 +26,17 @@ var (
 
 // Hit is a hit to count.
 type Hit struct {
-	ID string // the counter's key
-	By int64  // how many hits it counts for; zero means one
-	// Item is text, in UTF-8, for the handler: the window collects the items of
-	// its hits. The payload is then a JSON object: count, reason, window_start,
-	// window_end, the definition's payload if it has one, and items, in order.
-	// Empty means none.
+	ID string // the counter's key; never a pattern
+	By int64  // how many hits it counts for: 1 to 2^53 - 1; zero means one
+	// Item is text, in UTF-8, for the handler; empty means none. The window
+	// collects the items of its hits, and the payload is then a JSON object with
+	// these members: count, reason, window_start and window_end (RFC 3339),
+	// payload or, unless it is UTF-8, payload_base64 (the definition's, if it has
+	// one), and items, in order.
 	Item string
-	// RequestID, unless empty, names this hit: for an hour another hit of the
-	// same counter with the same name counts nothing, and is answered the same.
+	// RequestID, unless empty, names this hit: any bytes, at most 200. For an
+	// hour another hit of the same counter with the same name counts nothing, and
+	// is answered the same. A hit that was refused may be tried again.
 	// (Repetitions by the connection itself count once in any case.)
 	RequestID string
 }
@@ -41,25 +44,26 @@ type Hit struct {
 // Counted is what a hit did.
 type Counted struct {
 	ID        string
-	Count     int64     // of the window, this hit included
-	Threshold int64     // the count that fires
+	Count     int64     // hits of the window, this one included
+	Threshold int64     // how many fire it
 	Fired     bool      // this hit crossed the threshold
-	Ends      time.Time // the end of the window; if it fired, the one that it would have had
+	Ends      time.Time // the window's end; if it fired, the one that it would have had
 }
 
 // maxRequestID bounds a request id, in bytes.
 const maxRequestID = 200
 
 // Hit counts a hit, in one round trip. Errors: ErrInvalid; ErrNoThreshold if no
-// definition matches the id; ErrNotCounter, ErrOverflow, ErrItems, ErrPending;
-// or what Redis answered. After an error nothing was counted, except that one of
-// the connection may come after the hit was counted: a RequestID makes it safe
-// to repeat the call then.
+// definition matches the id; ErrNotCounter; ErrOverflow; ErrItems; ErrPending; or
+// what Redis answered. After an error nothing was counted, except that one of the
+// connection may come after the hit was counted: with a RequestID the call may be
+// made again then.
 func (c *Client) Hit(ctx context.Context, hit Hit) (Counted, error) {
-	for _, result := range c.HitMany(ctx, func(yield func(Hit) bool) { yield(hit) }) {
-		return result.Counted, result.Err
+	results, err := c.count(ctx, []Hit{hit})
+	if err != nil {
+		return Counted{ID: hit.ID}, err
 	}
-	return Counted{}, errors.New("client: a hit was not answered")
+	return results[0].Counted, results[0].Err
 }
 
 // HitResult is what became of one of many hits.
@@ -71,8 +75,9 @@ type HitResult struct {
 // HitMany counts many hits, a few hundred a round trip, and yields what became
 // of each, in order, while it goes on reading hits. A hit with a RequestID has a
 // round trip of its own. One that is refused does not stop the others. An error
-// from Redis is yielded once, for the first hit of the chunk it befell, and ends
-// the sequence.
+// from Redis is yielded once for the first hit of the chunk it befell, and ends
+// the sequence: what was yielded before is counted, and the chunk is counted as a
+// whole or not at all.
 func (c *Client) HitMany(ctx context.Context, hits iter.Seq[Hit]) iter.Seq2[int, HitResult] {
 	return func(yield func(int, HitResult) bool) {
 		n := 0
@@ -128,11 +133,7 @@ func (c *Client) count(ctx context.Context, hits []Hit) ([]HitResult, error) {
 	if len(checked) == 0 {
 		return results, nil
 	}
-	token := wire.NewToken()
-	if request := hits[0].RequestID; request != "" {
-		token = wire.RequestToken(request, hits[0].ID)
-	}
-	counted, err := c.store.Hit(ctx, token, checked)
+	counted, err := c.store.Hit(ctx, tokenOf(hits[0]), checked)
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +143,16 @@ func (c *Client) count(ctx context.Context, hits []Hit) ([]HitResult, error) {
 		result.Err = refusedHit(checked[i], r.Outcome)
 	}
 	return results, nil
+}
+
+// tokenOf is the token of a call that counts this hit, or also others if it has
+// no request id. The length tells where the request id ends: that and the
+// counter's may be any bytes.
+func tokenOf(hit Hit) wire.Token {
+	if hit.RequestID == "" {
+		return wire.NewToken()
+	}
+	return wire.RequestToken(strconv.Itoa(len(hit.RequestID))+" "+hit.RequestID, hit.ID)
 }
 
 func (c *Client) checkHit(hit Hit) error {

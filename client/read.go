@@ -51,7 +51,7 @@ func pending(h wire.Holding) (Job, bool) {
 	if err != nil {
 		return Job{}, false
 	}
-	return Job{ID: h.ID, Task: task, State: Pending, Payload: payload, Due: h.Due(), Window: h.Window}, true
+	return Job{ID: h.ID, Task: task, State: Pending, Payload: payload, Due: h.Due(), Window: (*Window)(h.Window)}, true
 }
 
 // Filter chooses jobs for List.

@@ -47,9 +47,10 @@ type Scheduled struct {
 	Kept     bool // one was pending before, and stays; only its Due is given
 }
 
-// Schedule arms one job. Errors: ErrInvalid; ErrExists; ErrForeignKey; ErrCounting;
-// or what Redis answered. If a job was kept, or refused with ErrExists, Due is that of
-// the job that is there, and Get tells its task and payload.
+// Schedule arms one job. Errors: ErrInvalid; ErrExists; ErrForeignKey;
+// ErrCounting if a threshold's window is open under the id; or what Redis
+// answered. If a job was kept, or refused with ErrExists, Due is that of the job
+// that is there, and Get tells its task and payload.
 func (c *Client) Schedule(ctx context.Context, spec Spec) (Scheduled, error) {
 	results, err := c.chunk(ctx, []Spec{spec})
 	if err != nil {
@@ -170,11 +171,17 @@ func (c *Client) check(spec Spec) error {
 	default:
 		return fmt.Errorf("%w: IfExists is %q, want fail, replace or keep", ErrInvalid, spec.IfExists)
 	}
-	if len(spec.Payload) > c.cfg.MaxPayload {
-		return fmt.Errorf("%w: the payload has %d bytes, at most %d are allowed: store it elsewhere and pass its name",
-			ErrInvalid, len(spec.Payload), c.cfg.MaxPayload)
+	if err := c.checkPayload(spec.Payload); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return checkWhen(spec.In, spec.At)
+}
+
+func (c *Client) checkPayload(payload []byte) error {
+	if len(payload) > c.cfg.MaxPayload {
+		return fmt.Errorf("the payload has %d bytes, at most %d are allowed: store it elsewhere and pass its name", len(payload), c.cfg.MaxPayload)
+	}
+	return nil
 }
 
 func checkWhen(in time.Duration, at time.Time) error {
@@ -208,7 +215,8 @@ func (c *Client) checkPrefix(id string) error {
 
 // Reschedule gives a waiting job another due time: a pending one, or else the
 // next attempt of one that is retrying. In and at are as in Spec. Errors:
-// ErrInvalid, ErrNotFound, ErrRunning, ErrDead, or what Redis answered.
+// ErrInvalid; ErrNotFound; ErrRunning; ErrDead; ErrCounting for a threshold's
+// window, whose end can't be moved; or what Redis answered.
 func (c *Client) Reschedule(ctx context.Context, id string, in time.Duration, at time.Time) (Job, error) {
 	if err := c.checkID(id); err != nil {
 		return Job{}, err
@@ -220,8 +228,8 @@ func (c *Client) Reschedule(ctx context.Context, id string, in time.Duration, at
 }
 
 // Fire makes a waiting job due now, whatever its due time. An open window ends
-// and fires with the count that it has. Errors as of Reschedule; ErrCounting for a
-// window that has fired already.
+// and fires with the count that it has. Errors as of Reschedule, but ErrCounting
+// is for a window that has fired already, in mode Once.
 func (c *Client) Fire(ctx context.Context, id string) (Job, error) {
 	if err := c.checkID(id); err != nil {
 		return Job{}, err
@@ -238,12 +246,16 @@ func (c *Client) move(ctx context.Context, id string, when wire.When, manual boo
 	if moved.RunID != "" {
 		job.State, job.At = Retrying, moved.Due
 	}
+	if manual && moved.Outcome == wire.MetWindow {
+		return job, fmt.Errorf("%w: %q has fired, and does again after its window: cancel closes it", ErrCounting, id)
+	}
 	return job, met(id, moved.Outcome, moved.RunID)
 }
 
-// Cancel removes what has not started of a job. If the connection makes a call
-// again whose reply was lost, the answer is that of the second one: ErrNotFound
-// for a job that the first one cancelled. Errors: ErrNotFound; ErrRunning
+// Cancel removes what has not started of a job, and closes the window that is
+// open under the id: its hits are forgotten. If the connection makes a call again
+// whose reply was lost, the answer is that of the second one: ErrNotFound for a
+// job that the first one cancelled. Errors: ErrInvalid; ErrNotFound; ErrRunning
 // if a run of it is under way, which goes on; ErrDead; or what Redis answered.
 func (c *Client) Cancel(ctx context.Context, id string) error {
 	if err := c.checkID(id); err != nil {
@@ -268,7 +280,7 @@ func met(id string, outcome wire.Changed, runID string) error {
 	case wire.MetNoJob:
 		return fmt.Errorf("%w: %q has a class key that makes no job; keyfuse doctor says why", ErrNotFound, id)
 	case wire.MetWindow:
-		return fmt.Errorf("%w: %q: the end of its window can't be moved, and it fires once; cancel closes it", ErrCounting, id)
+		return fmt.Errorf("%w: the end of the window of %q can't be moved; fire or cancel closes it", ErrCounting, id)
 	case wire.MetNothing:
 	}
 	return fmt.Errorf("%w: %q", ErrNotFound, id)

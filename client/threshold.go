@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/keyfuse-io/keyfuse/internal/wire"
@@ -12,8 +13,8 @@ import (
 // Errors of thresholds.
 var (
 	ErrNoThreshold = errors.New("no such threshold")
-	// ErrEqualPattern: of two patterns with the same text before their *, both
-	// may match one key.
+	// ErrEqualPattern: two patterns with the same text before their * could both
+	// match one key, and none of them would come first.
 	ErrEqualPattern = errors.New("another pattern would match the same keys")
 )
 
@@ -33,7 +34,7 @@ type Mode = wire.Mode
 // The modes.
 const (
 	Repeat = wire.Repeat // the next hit opens a new window; the default
-	Once   = wire.Once   // until the window ends, hits are counted and fire nothing
+	Once   = wire.Once   // until the window ends, hits are counted and fire nothing, and items are dropped
 )
 
 // Threshold is a definition: so many hits of a counter fire a job, or else the
@@ -44,25 +45,30 @@ type Threshold struct {
 	// key that matches has a window of its own. A definition of an id of its own
 	// comes before patterns, the pattern with the longest text before its *
 	// before others.
-	ID   string
+	ID string
+	// Task names what to run. It need not be served by anybody yet.
 	Task string
-	// Payload is what the handler gets, unless hits carry items: see Hit.
+	// Payload is what the handler gets. If hits carry items, it gets a document
+	// with both: see Hit.
 	Payload []byte
 
-	// Count is how many hits fire the job, from 1 on.
+	// Count is how many hits fire the job: 1 to 2^53 - 1.
 	Count int64
-	// Within is how long a window is open, from 1 ms to MaxDelay.
+	// Within is how long a window is open: 1 ms to MaxDelay. Fractions of a
+	// millisecond are rounded up, here and below.
 	Within    time.Duration
 	OnTimeout OnTimeout // empty for TimeoutFires
 	Mode      Mode      // empty for Repeat
 
 	// Debounce, unless zero, is how long after the last hit the window ends, but
-	// no later than MaxWait after the first one. MaxWait zero means Within.
+	// no later than MaxWait after the first one. MaxWait zero means Within, which
+	// counts for nothing else then.
 	Debounce, MaxWait time.Duration
 
 	// MaxItems is how many items the hits of a window may carry, and MaxBytes
-	// how many bytes of JSON: beyond that they are refused. Zero means 1,000 and
-	// 256 KiB; at most 10,000 and 1 MiB.
+	// how many bytes they may take as JSON, with a comma each. A hit whose item
+	// goes beyond that is refused. Zero means 1,000 and 256 KiB; at most 10,000
+	// and 1 MiB.
 	MaxItems, MaxBytes int
 }
 
@@ -78,28 +84,39 @@ const (
 
 // DefineThreshold defines a threshold for good, in the place of the one that its
 // ID had; doing so again changes nothing. A window that is open goes on by the
-// new definition, but for its end, which it has already. Errors: ErrInvalid,
-// ErrEqualPattern, or what Redis answered.
+// new definition, but for its end, which it has already. Errors: ErrInvalid;
+// ErrEqualPattern; or what Redis answered. If the connection makes the call again
+// after a lost reply, the answer is DefinedSame.
 func (c *Client) DefineThreshold(ctx context.Context, t Threshold) (Defined, error) {
-	def, err := wire.Threshold(t).Complete(MaxDelay)
-	if err == nil {
-		err = c.checkPrefix(t.ID)
-	}
-	if err == nil && len(t.Payload) > c.cfg.MaxPayload {
-		err = fmt.Errorf("the payload has %d bytes, at most %d are allowed", len(t.Payload), c.cfg.MaxPayload)
-	}
+	def, err := c.checkThreshold(t)
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	outcome, other, err := c.store.Define(ctx, def)
-	if err == nil && outcome == wire.RefusedEqual {
-		err = fmt.Errorf("%w: %q and %q; give one of them a longer text before its *", ErrEqualPattern, t.ID, other)
+	switch {
+	case err != nil:
+		return 0, err
+	case outcome == wire.RefusedEqual:
+		return 0, fmt.Errorf("%w: %q and %q; give one of them a longer text before its *, or remove the other", ErrEqualPattern, t.ID, other)
 	}
-	return outcome, err
+	return outcome, nil
 }
 
-// RemoveThreshold removes a definition. Windows that are open end as they would
-// have; Cancel closes one. ErrNoThreshold if there is none of that id or pattern.
+func (c *Client) checkThreshold(t Threshold) (wire.Threshold, error) {
+	def, err := wire.Threshold(t).Complete(MaxDelay)
+	if err == nil {
+		err = c.checkPrefix(t.ID)
+	}
+	if err == nil {
+		err = c.checkPayload(t.Payload)
+	}
+	return def, err
+}
+
+// RemoveThreshold removes a definition, also one that can't be read. Windows that
+// are open end as they would have; Cancel closes one. ErrNoThreshold if there is
+// none of that id or pattern, also if the connection makes the call again after a
+// lost reply.
 func (c *Client) RemoveThreshold(ctx context.Context, id string) error {
 	removed, err := c.store.Undefine(ctx, id)
 	if err == nil && !removed {
@@ -108,27 +125,37 @@ func (c *Client) RemoveThreshold(ctx context.Context, id string) error {
 	return err
 }
 
-// Fired is one of the last firings of a threshold.
-type Fired = wire.Fired
+// Window is an open window of a threshold.
+type Window struct {
+	Start, End time.Time // by Redis's clock
+	Count      int64     // hits so far
+	Threshold  int64     // how many fire it
+	Items      int       // that it has collected
+	Fired      bool      // in mode Once: it has fired, and lasts until its end
+	Definition string    // the ID of its Threshold: the counter's own, or a pattern
+}
 
-// Window is an open window.
-type Window = wire.Window
+// Fired is a firing of a threshold.
+type Fired struct {
+	At     time.Time
+	Reason string // threshold, timeout or manual
+	Count  int64  // hits of the window that fired
+	ID     string // of the counter
+}
 
-// ThresholdInfo is a definition and what happens under it.
+// ThresholdInfo is a definition, with its defaults filled in, and what happens
+// under it.
 type ThresholdInfo struct {
 	Threshold
-	Open   int64   // windows; for a pattern there may be many
-	Window *Window // the one that is open, if ID is no pattern
+	Open   int64   // windows; under a pattern there may be many
+	Window *Window // the one that is open under ID; nil if none is, or ID is a pattern
 	Fired  []Fired // the last ten firings, the latest first
 }
 
-// Thresholds are all definitions, in the order of their ids. If one can't be
-// read, the others come with an error.
+// Thresholds are all definitions, in the order of their ids. If some can't be
+// read, the others come with an error that names these.
 func (c *Client) Thresholds(ctx context.Context) ([]ThresholdInfo, error) {
 	defs, bad := c.store.Thresholds(ctx)
-	if bad != nil && defs == nil {
-		return nil, bad
-	}
 	all, err := c.describe(ctx, defs)
 	return all, errors.Join(bad, err)
 }
@@ -150,6 +177,7 @@ func (c *Client) Threshold(ctx context.Context, id string) (ThresholdInfo, error
 	return all[0], nil
 }
 
+// describe says what happens under some definitions.
 func (c *Client) describe(ctx context.Context, defs []wire.Threshold) ([]ThresholdInfo, error) {
 	ids, all := make([]string, len(defs)), make([]ThresholdInfo, len(defs))
 	for i, def := range defs {
@@ -164,7 +192,13 @@ func (c *Client) describe(ctx context.Context, defs []wire.Threshold) ([]Thresho
 		return nil, err
 	}
 	for i := range all {
-		all[i].Open, all[i].Fired, all[i].Window = activities[i].Open, activities[i].Fired, windows[i]
+		all[i].Open = activities[i].Open
+		if !strings.Contains(ids[i], "*") { // a key may be named like a pattern
+			all[i].Window = (*Window)(windows[i])
+		}
+		for _, fired := range activities[i].Fired {
+			all[i].Fired = append(all[i].Fired, Fired(fired))
+		}
 	}
 	return all, nil
 }

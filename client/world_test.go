@@ -24,7 +24,7 @@ type world struct {
 }
 
 // suite is what must hold on every Redis.
-var suite = slices.Concat(scheduleChecks, changeChecks, listChecks, deadChecks)
+var suite = slices.Concat(scheduleChecks, changeChecks, listChecks, deadChecks, thresholdChecks, hitChecks)
 
 type check struct {
 	name string

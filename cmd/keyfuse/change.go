@@ -54,7 +54,11 @@ func (a *app) move(arg string, s *session, done string, change func(id string) (
 		return err
 	}
 	if s.json {
-		return a.printJSON(jsonOf(job))
+		out := jsonOf(job)
+		if job.RunID != "" {
+			out.Trigger = "" // what fired the run is not told
+		}
+		return a.printJSON(out)
 	}
 	return a.printf("%s %s: %s, due %s\n", done, printable(job.ID), printable(job.Task), when(job.Due, time.Now()))
 }

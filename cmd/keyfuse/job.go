@@ -30,6 +30,14 @@ type jobJSON struct {
 	NextAttempt   string `json:"next_attempt,omitempty"` // retrying
 	Died          string `json:"died,omitempty"`         // dead
 
+	// What follows is of thresholds.
+	Count         *int64         `json:"count,omitempty"` // hits: so far of an open window, or of the one that fired the run
+	Threshold     int64          `json:"threshold,omitempty"`
+	WindowStarted string         `json:"window_started,omitempty"`
+	Items         int            `json:"items,omitempty"`
+	Fired         bool           `json:"fired,omitempty"`      // mode once: the window has fired, and ends at due
+	Definition    *thresholdJSON `json:"definition,omitempty"` // show: of the id or its open window
+
 	Replaced bool `json:"replaced,omitempty"` // schedule: it took another's place
 	Kept     bool `json:"kept,omitempty"`     // schedule: it was there before
 
@@ -40,7 +48,7 @@ func jsonOf(j client.Job) jobJSON {
 	out := jobJSON{
 		Task: j.Task, State: string(j.State), Due: stamp(j.Due), Attempt: j.Attempt,
 		LastError: strings.ToValidUTF8(j.LastError, "\ufffd"),
-		RunID:     j.RunID, Node: j.Node, Trigger: "timer", Reason: j.Reason,
+		RunID:     j.RunID, Node: j.Node, Trigger: j.Trigger(), Reason: j.Reason,
 	}
 	out.ID, out.IDBase64 = textOrBase64(j.ID)
 	out.Payload, out.PayloadBase64 = textOrBase64(string(j.Payload))
@@ -52,6 +60,11 @@ func jsonOf(j client.Job) jobJSON {
 	case client.Dead:
 		out.Died = stamp(j.At)
 	case client.Pending:
+	}
+	if w := j.Window; w != nil {
+		out.Count, out.Threshold, out.WindowStarted, out.Items, out.Fired = &w.Count, w.Threshold, stamp(w.Start), w.Items, w.Fired
+	} else if out.Trigger == "threshold" {
+		out.Count = &j.Count
 	}
 	return out
 }
@@ -100,11 +113,23 @@ func decodeBase64(s, what string) (string, error) {
 func (a *app) printJob(j client.Job, now time.Time) error {
 	t := newTable(a.stdout, "id", printable(j.ID))
 	t.row("task", printable(j.Task))
-	t.row("state", string(j.State))
+	t.row("state", stateText(j))
 	t.row("due", when(j.Due, now))
+	if j.Window != nil {
+		t.row("window", windowText(j.Window))
+		t.row("opened", when(j.Window.Start, now))
+	}
 	if len(j.Payload) > 0 {
 		t.row("payload", clip(string(j.Payload), 2000))
 	}
+	rowsOfRun(t, j, now)
+	if j.LastError != "" {
+		t.row("last error", clip(j.LastError, 2000))
+	}
+	return t.end()
+}
+
+func rowsOfRun(t table, j client.Job, now time.Time) {
 	switch j.State {
 	case client.Running:
 		if !j.At.IsZero() { // only a list knows
@@ -116,14 +141,31 @@ func (a *app) printJob(j client.Job, now time.Time) error {
 	case client.Dead:
 		t.row("died", when(j.At, now))
 	case client.Pending:
+		return
 	}
-	if j.RunID != "" {
-		t.row("run", printable(j.RunID))
-		t.row("attempt", strconv.Itoa(j.Attempt))
-		t.row("fired by", printable(j.Reason))
+	t.row("run", printable(j.RunID))
+	t.row("attempt", strconv.Itoa(j.Attempt))
+	fired := printable(j.Reason)
+	if j.Trigger() == "threshold" {
+		fired += ", " + count(j.Count, "hit")
 	}
-	if j.LastError != "" {
-		t.row("last error", clip(j.LastError, 2000))
+	t.row("fired by", fired)
+}
+
+// unclaimed is what is told of a run that no node has claimed since it was fired,
+// requeued or given back.
+const unclaimed = "fired, waits to be claimed"
+
+func isUnclaimed(j client.Job) bool { return j.State == client.Retrying && j.Attempt == 0 }
+
+func stateText(j client.Job) string {
+	switch {
+	case isUnclaimed(j):
+		return string(j.State) + ": " + unclaimed
+	case j.Window != nil && j.Window.Fired:
+		return string(j.State) + ": has fired, and counts on until it ends"
+	case j.Window != nil:
+		return string(j.State) + ": counts hits"
 	}
-	return t.end()
+	return string(j.State)
 }

@@ -10,8 +10,9 @@
 //	0  done
 //	1  failed
 //	2  the command was called wrongly
-//	3  no such job, task or dead letter
-//	4  conflict: the id is scheduled already, or its job has started
+//	3  no such job, task, threshold or dead letter
+//	4  conflict: the id is scheduled already, its job has started, or a counter
+//	   can't take the hit
 //	5  Redis can't be reached, or refuses
 //
 // This package has flags and printing only. What is done is in the packages
@@ -81,8 +82,9 @@ Exit codes:
   0  done
   1  failed
   2  the command was called wrongly
-  3  no such job, task or dead letter
-  4  conflict: the id is scheduled already, or its job has started
+  3  no such job, task, threshold or dead letter
+  4  conflict: the id is scheduled already, its job has started, or a counter
+     can't take the hit
   5  Redis can't be reached, or refuses`
 
 func (a *app) root() *cobra.Command {
@@ -110,6 +112,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.serveCommand(), a.scheduleCommand(),
 		a.rescheduleCommand(), a.cancelCommand(), a.fireCommand(),
+		a.thresholdCommand(), a.hitCommand(),
 		a.listCommand(), a.showCommand(), a.deadCommand(),
 		a.pauseCommand(), a.resumeCommand(),
 		a.tasksCommand(), a.nodesCommand(), a.statsCommand(),
@@ -134,7 +137,9 @@ func (a *app) noSuchCommand(cmd *cobra.Command, args []string) error {
 // command that is none is the real mistake.
 func (a *app) badFlag(cmd *cobra.Command, err error) error {
 	if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 {
-		return a.noSuchCommand(cmd, args)
+		if noCommand := cmd.ValidateArgs(args); noCommand != nil {
+			return noCommand
+		}
 	}
 	return usagef("%w; see %s --help", err, cmd.CommandPath())
 }

@@ -70,20 +70,9 @@ type nodeJSON struct {
 	Degraded string   `json:"degraded,omitempty"` // why it does not hear events
 }
 
-// redisJSON is what stats tells of Redis.
-type redisJSON struct {
-	Version    string `json:"version,omitempty"`
-	UsedMemory int64  `json:"used_memory,omitempty"` // bytes
-	MaxMemory  int64  `json:"maxmemory,omitempty"`   // bytes; left out for no limit
-	Clients    int64  `json:"clients,omitempty"`
-	Uptime     int64  `json:"uptime,omitempty"` // seconds
-	Keys       int64  `json:"keys"`
-}
-
 type overview struct {
 	Tasks []taskJSON `json:"tasks"`
 	Nodes []nodeJSON `json:"nodes"`
-	Redis redisJSON  `json:"redis"`
 }
 
 func (s *session) overview(ctx context.Context) (overview, error) {
@@ -124,28 +113,6 @@ func (o *overview) serve() {
 	}
 }
 
-// askRedis fills in what Redis tells of itself; a managed service may tell less.
-func (o *overview) askRedis(ctx context.Context, s *session) {
-	info := map[string]string{}
-	text, err := s.rdb.Info(ctx).Result()
-	if err == nil {
-		for line := range strings.Lines(text) {
-			if key, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-				info[key] = value
-			}
-		}
-	}
-	number := func(key string) int64 {
-		n, _ := strconv.ParseInt(info[key], 10, 64) // not told: zero
-		return n
-	}
-	keys, _ := s.rdb.DBSize(ctx).Result()
-	o.Redis = redisJSON{
-		Version: info["redis_version"], UsedMemory: number("used_memory"), MaxMemory: number("maxmemory"),
-		Clients: number("connected_clients"), Uptime: number("uptime_in_seconds"), Keys: keys,
-	}
-}
-
 func (a *app) tasksCommand() *cobra.Command {
 	return a.overviewCommand("tasks", "List the tasks that jobs use or nodes serve", func(_ context.Context, s *session, o *overview) error {
 		if s.json {
@@ -161,26 +128,6 @@ func (a *app) nodesCommand() *cobra.Command {
 			return a.printJSON(o.Nodes)
 		}
 		return a.printNodes(o.Nodes)
-	})
-}
-
-func (a *app) statsCommand() *cobra.Command {
-	return a.overviewCommand("stats", "Count jobs, and show tasks, nodes and Redis", func(ctx context.Context, s *session, o *overview) error {
-		o.askRedis(ctx, s)
-		if s.json {
-			return a.printJSON(o)
-		}
-		if err := a.printTasks(o.Tasks); err != nil {
-			return err
-		}
-		if err := a.printf("\n"); err != nil {
-			return err
-		}
-		if err := a.printNodes(o.Nodes); err != nil {
-			return err
-		}
-		r := o.Redis
-		return a.printf("\nRedis %s: %d keys, %s used, %d clients\n", printable(r.Version), r.Keys, bytesText(r.UsedMemory), r.Clients)
 	})
 }
 
@@ -238,18 +185,4 @@ func (a *app) printNodes(nodes []nodeJSON) error {
 		t.row(printable(n.Name), printable(n.Host), strconv.Itoa(n.PID), printable(n.Version), since, state, clip(strings.Join(n.Tasks, " "), 60))
 	}
 	return t.end()
-}
-
-func bytesText(n int64) string {
-	const unit = 1024
-	if n < unit {
-		return strconv.FormatInt(n, 10) + " B"
-	}
-	value, suffix := float64(n), ""
-	for _, suffix = range []string{"KiB", "MiB", "GiB", "TiB"} {
-		if value /= unit; value < unit {
-			break
-		}
-	}
-	return strconv.FormatFloat(value, 'f', 1, 64) + " " + suffix
 }

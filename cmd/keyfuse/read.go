@@ -117,9 +117,17 @@ func (p *jobPrinter) cells(j client.Job) []string {
 	case client.Running:
 		return []string{id, task, when(j.At, p.now), strconv.Itoa(j.Attempt), printable(j.Node)}
 	case client.Retrying, client.Dead:
-		return []string{id, task, when(j.At, p.now), strconv.Itoa(j.Attempt), clip(j.LastError, 60)}
+		told := clip(j.LastError, 60)
+		if told == "" && isUnclaimed(j) {
+			told = unclaimed
+		}
+		return []string{id, task, when(j.At, p.now), strconv.Itoa(j.Attempt), told}
 	default:
-		return []string{id, task, when(j.Due, p.now), clip(string(j.Payload), 40)}
+		told := clip(string(j.Payload), 40)
+		if j.Window != nil {
+			told = windowText(j.Window)
+		}
+		return []string{id, task, when(j.Due, p.now), told}
 	}
 }
 
@@ -137,47 +145,6 @@ func (p *jobPrinter) end(shown int, next string) error {
 	}
 	if next != "" {
 		return p.a.printf("There are more: go on with --cursor %s\n", next)
-	}
-	return nil
-}
-
-func (a *app) showCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "show ID",
-		Short: "Show all that is held of a job",
-		Args:  exactly(1, "the id of one job"),
-		RunE: a.do(a.with(func(ctx context.Context, s *session, args []string) error {
-			id, err := a.id(args[0])
-			if err != nil {
-				return err
-			}
-			jobs, err := s.Get(ctx, id)
-			if err != nil {
-				return err
-			}
-			return a.show(s, jobs)
-		})),
-	}
-}
-
-func (a *app) show(s *session, jobs []client.Job) error {
-	if s.json {
-		out := jsonOf(jobs[0])
-		for _, run := range jobs[1:] {
-			out.Runs = append(out.Runs, jsonOf(run))
-		}
-		return a.printJSON(out)
-	}
-	now := time.Now()
-	for i, job := range jobs {
-		if i > 0 {
-			if err := a.printf("\n"); err != nil {
-				return err
-			}
-		}
-		if err := a.printJob(job, now); err != nil {
-			return err
-		}
 	}
 	return nil
 }

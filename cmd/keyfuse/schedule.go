@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -66,10 +64,10 @@ func parseWhen(in, at string, zone *time.Location) (time.Duration, time.Time, er
 }
 
 type scheduleFlags struct {
-	when                           whenFlags
-	id, payload, payloadFile, from string
-	ifExists                       string
-	strict                         bool
+	when               whenFlags
+	payload            payloadFlags
+	id, from, ifExists string
+	strict             bool
 }
 
 func (a *app) scheduleCommand() *cobra.Command {
@@ -89,8 +87,7 @@ with their number, and the others go on.`,
 	}
 	f.when.add(cmd)
 	cmd.Flags().StringVar(&f.id, "id", "", "the job's id, its Redis key (default: a random one)")
-	cmd.Flags().StringVar(&f.payload, "payload", "", "what the task is given")
-	cmd.Flags().StringVar(&f.payloadFile, "payload-file", "", "read the payload from a file, - for stdin")
+	f.payload.add(cmd)
 	cmd.Flags().StringVar(&f.ifExists, "if-exists", "fail", "what to do if the id is scheduled already: fail, replace or keep")
 	cmd.Flags().StringVar(&f.from, "from", "", "schedule the jobs of a file, - for stdin")
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "refuse a task that nobody serves and no job has used")
@@ -112,7 +109,7 @@ with their number, and the others go on.`,
 // check finds what does not go together.
 func (f *scheduleFlags) check(args []string) error {
 	choices := []string{string(client.Fail), string(client.Replace), string(client.Keep)}
-	alone := f.id == "" && f.payload == "" && f.payloadFile == "" && f.when.in == "" && f.when.at == ""
+	alone := f.id == "" && f.payload == (payloadFlags{}) && f.when.in == "" && f.when.at == ""
 	switch {
 	case !slices.Contains(choices, f.ifExists):
 		return usagef("--if-exists %q is unknown: want %s", f.ifExists, strings.Join(choices, ", "))
@@ -122,8 +119,6 @@ func (f *scheduleFlags) check(args []string) error {
 		return nil
 	case len(args) != 1:
 		return usagef("keyfuse schedule takes the name of one task, not %d arguments; see keyfuse schedule --help", len(args))
-	case f.payload != "" && f.payloadFile != "":
-		return usagef("--payload and --payload-file exclude each other: leave one out")
 	}
 	_, _, err := f.when.read()
 	return err
@@ -138,7 +133,7 @@ func (a *app) schedule(ctx context.Context, s *session, task string, f scheduleF
 	if spec.ID, err = a.id(f.id); err != nil {
 		return err
 	}
-	if spec.Payload, err = a.payload(f, s.cfg.Engine.MaxPayload); err != nil {
+	if spec.Payload, err = a.payload(f.payload, s.cfg.Engine.MaxPayload); err != nil {
 		return err
 	}
 	known, knownErr := s.known(ctx) // before the job makes its task known
@@ -169,27 +164,6 @@ func (a *app) warnUnknown(known knownTasks, tasks ...string) {
 			a.notef("warning: %s; jobs wait until somebody does", known.unknown(task))
 		}
 	}
-}
-
-// payload reads the payload; what is over the limit is refused by the client.
-func (a *app) payload(f scheduleFlags, limit int64) ([]byte, error) {
-	if f.payloadFile == "" {
-		return []byte(f.payload), nil
-	}
-	in := a.stdin
-	if f.payloadFile != "-" {
-		file, err := os.Open(f.payloadFile)
-		if err != nil {
-			return nil, failf(exitFailed, "can't read the payload: %w", err)
-		}
-		defer file.Close() //nolint:errcheck // nothing was written
-		in = file
-	}
-	data, err := io.ReadAll(io.LimitReader(in, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		return nil, usagef("the payload has more than the %d bytes that are allowed: store it elsewhere and pass its name", limit)
-	}
-	return data, err
 }
 
 func (a *app) printScheduled(s *session, made client.Scheduled) error {

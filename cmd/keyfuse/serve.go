@@ -30,9 +30,11 @@ func (a *app) serveCommand() *cobra.Command {
 		Short: "Run the daemon: claim jobs that are due and run their tasks",
 		Long: `Run the daemon: claim jobs that are due and run their tasks.
 
-At its start it schedules the triggers of the config file, and leaves those
-alone that are scheduled already. So an "in" trigger is armed anew by each start
-of a daemon that finds it fired, and an "at" trigger whose time is over is not.
+At its start it schedules the timers among the triggers of the config file, and
+leaves those alone that are scheduled already. So an "in" trigger is armed anew by
+each start of a daemon that finds it fired, and an "at" trigger whose time is over
+is not. Thresholds are defined as the file has them, in the place of what their
+ids had before.
 
 The first SIGINT or SIGTERM drains: running handlers get engine.shutdown_grace,
 what is left is given back. A second one stops at once.`,

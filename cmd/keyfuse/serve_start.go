@@ -90,29 +90,68 @@ func persist(ctx context.Context, log *slog.Logger, what string, try func() erro
 	}
 }
 
-// armTriggers schedules the triggers of the config file. One that is scheduled
-// already stays as it is. An "at" trigger whose time is over has fired, or its
-// time came while no daemon ran: either way it is not for now.
+// armTriggers schedules and defines the triggers of the config file. One that
+// can't be is told, and stops neither the others nor the daemon.
 func armTriggers(ctx context.Context, c *client.Client, triggers []config.Trigger, log *slog.Logger) {
 	for _, t := range triggers {
-		if !t.At.IsZero() && t.At.Before(time.Now()) {
-			log.Info("trigger is over", "id", t.ID, "task", t.Task, "at", stamp(t.At))
-			continue
+		log := log.With("id", t.ID, "task", t.Task)
+		if t.Threshold != nil {
+			defineTrigger(ctx, c, t, log)
+		} else {
+			scheduleTrigger(ctx, c, t, log)
 		}
-		var made client.Scheduled
-		err := persist(ctx, log, "scheduling triggers", func() error {
-			var err error
-			made, err = c.Schedule(ctx, client.Spec{ID: t.ID, Task: t.Task, Payload: t.Payload, In: t.In, At: t.At, IfExists: client.Keep})
-			return err
-		})
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return
-		case err != nil:
-			log.Error("trigger can't be scheduled", "id", t.ID, "task", t.Task, "error", err)
-		default:
-			log.Info("trigger is scheduled", "id", t.ID, "task", t.Task, "due", stamp(made.Due), "kept", made.Kept)
 		}
+	}
+}
+
+// scheduleTrigger schedules a timer. One that is scheduled already stays as it
+// is. An "at" trigger whose time is over has fired, or its time came while no
+// daemon ran: either way it is not for now.
+func scheduleTrigger(ctx context.Context, c *client.Client, t config.Trigger, log *slog.Logger) {
+	if !t.At.IsZero() && t.At.Before(time.Now()) {
+		log.Info("trigger is over", "at", stamp(t.At))
+		return
+	}
+	var made client.Scheduled
+	err := persist(ctx, log, "scheduling triggers", func() error {
+		var err error
+		made, err = c.Schedule(ctx, client.Spec{ID: t.ID, Task: t.Task, Payload: t.Payload, In: t.In, At: t.At, IfExists: client.Keep})
+		return err
+	})
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		log.Error("trigger can't be scheduled", "error", err)
+	default:
+		log.Info("trigger is scheduled", "due", stamp(made.Due), "kept", made.Kept)
+	}
+}
+
+// defineTrigger defines a threshold, in the place of what its id had.
+func defineTrigger(ctx context.Context, c *client.Client, t config.Trigger, log *slog.Logger) {
+	threshold := client.Threshold{
+		ID: t.ID, Task: t.Task, Payload: t.Payload,
+		Count: t.Threshold.Count, Within: t.Threshold.Within,
+		OnTimeout: client.OnTimeout(t.Threshold.OnTimeout), Mode: client.Mode(t.Threshold.Mode),
+		Debounce: t.Threshold.Debounce, MaxWait: t.Threshold.MaxWait,
+		MaxItems: t.Threshold.MaxItems, MaxBytes: int(t.Threshold.MaxBytes),
+	}
+	var outcome client.Defined
+	err := persist(ctx, log, "defining triggers", func() error {
+		var err error
+		outcome, err = c.DefineThreshold(ctx, threshold)
+		return err
+	})
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		log.Error("trigger can't be defined", "error", err)
+	case outcome == client.DefinedSame:
+		log.Debug("trigger is defined as before", "fires_after", rule(threshold))
+	default:
+		log.Info("trigger is defined", "fires_after", rule(threshold), "replaced", outcome == client.DefinedReplaced)
 	}
 }
 

@@ -65,8 +65,10 @@ func when(t, now time.Time) string {
 	if t.IsZero() {
 		return "never: its fuse has no TTL"
 	}
-	return t.Local().Format("2006-01-02 15:04:05 -07:00") + " (" + distance(t, now) + ")"
+	return clock(t) + " (" + distance(t, now) + ")"
 }
+
+func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -07:00") }
 
 func distance(t, now time.Time) string {
 	switch d := t.Sub(now); {
@@ -119,9 +121,9 @@ func (t table) row(cells ...string) {
 func (t table) end() error { return t.w.Flush() }
 
 // count says how many of what: "1 job", "2 jobs".
-func count(n int, what string) string {
+func count[N int | int64](n N, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	return strconv.Itoa(n) + " " + what + "s"
+	return strconv.FormatInt(int64(n), 10) + " " + what + "s"
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/keyfuse-io/keyfuse/client"
+	"github.com/keyfuse-io/keyfuse/internal/config"
 )
 
 func FuzzTextOnATerminalHasNoControlCharacters(f *testing.F) {
@@ -76,6 +77,37 @@ func TestTimesForPeopleSayHowFarAway(t *testing.T) {
 	if got := stamp(now.Add(1500 * time.Microsecond)); got != "2026-12-01T09:00:00.001Z" {
 		t.Errorf("stamp: %s", got)
 	}
+}
+
+func TestThresholdsForPeopleSayWhatFiresThem(t *testing.T) {
+	const drop, once = client.TimeoutDrops, client.Once
+	for want, def := range map[string]client.Threshold{
+		"1 hit or 10m":                                    {Count: 1, Within: 10 * time.Minute},
+		"5 hits within 1m0.5s":                            {Count: 5, Within: 60500 * time.Millisecond, OnTimeout: drop},
+		"5 hits or 250ms, once a window":                  {Count: 5, Within: 250 * time.Millisecond, Mode: once},
+		"5 hits or 5s without one, 1h at most":            {Count: 5, Within: time.Minute, Debounce: 5 * time.Second, MaxWait: time.Hour},
+		"5 hits within 5s of each other, 1h in all":       {Count: 5, Within: time.Minute, Debounce: 5 * time.Second, MaxWait: time.Hour, OnTimeout: drop},
+		"9007199254740991 hits within 30d, once a window": {Count: 1<<53 - 1, Within: 720 * time.Hour, OnTimeout: drop, Mode: once},
+	} {
+		if got := rule(def); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func FuzzADurationInJSONIsReadAsItWas(f *testing.F) {
+	for _, ms := range []int64{0, 1, 1500, 60_000, 60_500, 3_600_001, client.MaxDelay.Milliseconds()} {
+		f.Add(ms)
+	}
+	f.Fuzz(func(t *testing.T, ms int64) {
+		if ms < 0 || ms > client.MaxDelay.Milliseconds() {
+			return
+		}
+		d := time.Duration(ms) * time.Millisecond
+		if got, err := config.ParseDuration(exact(d)); err != nil || got != d {
+			t.Errorf("%s is written %q and read %s, %v", d, exact(d), got, err)
+		}
+	})
 }
 
 func TestEndpointsOfURLs(t *testing.T) {

@@ -42,12 +42,13 @@ func share(to *float64) field {
 // size reads a number of bytes from 1 to highest, which has a name.
 func size(to *int64, highest int64, name string) field {
 	return parsed(to, "a size from 1 to "+name+", like 64KiB", func(s string) (int64, error) {
-		return parseSize(s, highest, name)
+		return ParseSize(s, highest, name)
 	})
 }
 
-// parseSize reads a number of bytes, as in 1048576, 1024KiB or 1MiB.
-func parseSize(s string, highest int64, name string) (int64, error) {
+// ParseSize reads a number of bytes, as in 1048576, 1024KiB or 1MiB: at least 1
+// and at most highest, which errors call by name.
+func ParseSize(s string, highest int64, name string) (int64, error) {
 	number := strings.TrimRight(s, "BKMGi")
 	units := map[string]int64{"": 1, "B": 1, "KiB": kibibyte, "MiB": mebibyte, "GiB": gibibyte}
 	unit, ok := units[s[len(number):]]

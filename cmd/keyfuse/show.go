@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/keyfuse-io/keyfuse/client"
+)
+
+func (a *app) showCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show ID",
+		Short: "Show all that is held of a job or a threshold",
+		Args:  exactly(1, "the id of one job or threshold"),
+		RunE: a.do(a.with(func(ctx context.Context, s *session, args []string) error {
+			id, err := a.id(args[0])
+			if err != nil {
+				return err
+			}
+			jobs, err := s.Get(ctx, id)
+			if err != nil && !errors.Is(err, client.ErrNotFound) {
+				return err
+			}
+			threshold, defined, thresholdErr := s.findThreshold(ctx, id, jobs)
+			switch {
+			case thresholdErr != nil:
+				return thresholdErr
+			case !defined && err != nil:
+				return err
+			case !defined:
+				return a.show(s, jobs, nil)
+			}
+			return a.show(s, jobs, &threshold)
+		})),
+	}
+}
+
+// findThreshold finds the definition of an id, or of the window that is open for it.
+func (s *session) findThreshold(ctx context.Context, id string, jobs []client.Job) (client.ThresholdInfo, bool, error) {
+	if len(jobs) > 0 && jobs[0].Window != nil {
+		id = jobs[0].Window.Definition
+	}
+	info, err := s.Threshold(ctx, id)
+	if errors.Is(err, client.ErrNoThreshold) {
+		return info, false, nil
+	}
+	return info, err == nil, err
+}
+
+func (a *app) show(s *session, jobs []client.Job, threshold *client.ThresholdInfo) error {
+	if s.json {
+		return a.printJSON(shown(jobs, threshold))
+	}
+	now, between := time.Now(), ""
+	var err error
+	for _, job := range jobs {
+		err = errors.Join(err, a.printf("%s", between), a.printJob(job, now))
+		between = "\n"
+	}
+	if threshold != nil {
+		err = errors.Join(err, a.printf("%s", between), a.printThreshold(*threshold, now))
+	}
+	return err
+}
+
+// shown is a job with its other runs and its definition, or a definition alone.
+func shown(jobs []client.Job, threshold *client.ThresholdInfo) jobJSON {
+	var out jobJSON
+	if len(jobs) > 0 {
+		out = jsonOf(jobs[0])
+		for _, run := range jobs[1:] {
+			out.Runs = append(out.Runs, jsonOf(run))
+		}
+	}
+	if threshold == nil {
+		return out
+	}
+	def := thresholdOf(*threshold)
+	if out.Definition = &def; len(jobs) == 0 {
+		out.ID, out.IDBase64, out.Task, out.Trigger = def.ID, def.IDBase64, def.Task, "threshold"
+	}
+	return out
+}

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/keyfuse-io/keyfuse/client"
+	"github.com/keyfuse-io/keyfuse/internal/config"
+	"github.com/keyfuse-io/keyfuse/internal/wire"
+)
+
+// thresholdFlags are a definition as it is typed.
+type thresholdFlags struct {
+	id, onTimeout, mode       string
+	within, debounce, maxWait string
+	count                     int64
+	maxItems                  int
+	maxBytes                  string
+	payload                   payloadFlags
+	given                     func(flag string) bool
+}
+
+func (a *app) thresholdCommand() *cobra.Command {
+	var f thresholdFlags
+	cmd := &cobra.Command{
+		Use:   "threshold TASK --id ID --count N --within D",
+		Short: "Run a task after so many hits of a counter, or list and remove such thresholds",
+		Long: `Define a threshold: so many hits of a counter run a task, or else the end of a
+window does that begins with the first hit. It lasts until it is removed; to
+define the same id again replaces it. "keyfuse hit ID" counts, and so does INCR ID
+of any Redis client.
+
+An id with one * in it, not in front, is a pattern: * stands for anything, and
+each id that matches counts by itself. An id's own definition comes before
+patterns, and the pattern with the longest text before its * before others.
+
+A task that is called list or remove goes last, behind --.`,
+		Example: `  keyfuse threshold refresh-users --id signups --count 100 --within 10m
+  keyfuse threshold lock --id 'login-fail:*' --count 5 --within 10m --on-timeout drop
+  keyfuse threshold digest --id mails --count 300 --within 1h --debounce 5m`,
+		Args: exactly(1, "the name of one task"),
+	}
+	f.add(cmd)
+	cmd.RunE = a.do(func(ctx context.Context, args []string) error {
+		t, err := f.read()
+		if err != nil {
+			return err
+		}
+		t.Task = args[0]
+		return a.with(func(ctx context.Context, s *session, _ []string) error { return a.define(ctx, s, t, f) })(ctx, nil)
+	})
+	cmd.AddCommand(a.thresholdListCommand(), a.thresholdRemoveCommand())
+	return cmd
+}
+
+func (f *thresholdFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	f.given = flags.Changed
+	flags.StringVar(&f.id, "id", "", "the counter's Redis key, or a pattern of such")
+	flags.Int64Var(&f.count, "count", 0, "how many hits run the task")
+	flags.StringVar(&f.within, "within", "", "how long they have from the first one on: 90s, 30m, 7d")
+	flags.StringVar(&f.onTimeout, "on-timeout", string(client.TimeoutFires), "what fewer hits do at the end of the window: fire (run it with the count that there is) or drop")
+	flags.StringVar(&f.mode, "mode", string(client.Repeat), "after a firing, the next hit opens a new window (repeat), or counts for nothing until the window ends (once)")
+	flags.StringVar(&f.debounce, "debounce", "", "end the window so long after the latest hit")
+	flags.StringVar(&f.maxWait, "max-wait", "", "but no later than so long after the first one (default: --within)")
+	flags.IntVar(&f.maxItems, "max-items", wire.DefaultMaxItems, "how many items the hits of a window may carry")
+	flags.StringVar(&f.maxBytes, "max-bytes", "256KiB", "how long they may be together")
+	f.payload.add(cmd)
+}
+
+// read finds what is wrong with what was typed. It leaves out the task, the
+// payload and what the id may need decoding for.
+func (f *thresholdFlags) read() (client.Threshold, error) {
+	t := client.Threshold{
+		Count: f.count, OnTimeout: client.OnTimeout(f.onTimeout), Mode: client.Mode(f.mode), MaxItems: f.maxItems,
+	}
+	switch {
+	case f.id == "":
+		return t, usagef("say which counter: --id signups, or a pattern as in --id 'login-fail:*'")
+	case !f.given("count"):
+		return t, usagef("say how many hits run the task: --count 100")
+	case f.count < 1:
+		return t, usagef("--count %d is too low: want at least 1", f.count)
+	case !f.given("within"):
+		return t, usagef("say how long the hits have: --within 10m")
+	case !slices.Contains([]client.OnTimeout{client.TimeoutFires, client.TimeoutDrops}, t.OnTimeout):
+		return t, usagef("--on-timeout %q is unknown: want fire or drop", f.onTimeout)
+	case !slices.Contains([]client.Mode{client.Repeat, client.Once}, t.Mode):
+		return t, usagef("--mode %q is unknown: want repeat or once", f.mode)
+	case f.maxItems < 1 || f.maxItems > wire.MaxItems:
+		return t, usagef("--max-items %d: want 1 to %d", f.maxItems, wire.MaxItems)
+	}
+	size, err := config.ParseSize(f.maxBytes, wire.MaxItemBytes, "1MiB")
+	if err != nil {
+		return t, usagef("--max-bytes %w", err)
+	}
+	t.MaxBytes = int(size)
+	return t, f.readTimes(&t)
+}
+
+func (f *thresholdFlags) readTimes(t *client.Threshold) error {
+	for _, d := range []struct {
+		name, text string
+		to         *time.Duration
+	}{{"within", f.within, &t.Within}, {"debounce", f.debounce, &t.Debounce}, {"max-wait", f.maxWait, &t.MaxWait}} {
+		if !f.given(d.name) {
+			continue
+		}
+		var err error
+		*d.to, err = config.ParseDuration(d.text)
+		switch {
+		case errors.Is(err, config.ErrNegative), err == nil && *d.to < time.Millisecond:
+			return usagef("--%s %s is too short: want 1ms or more", d.name, d.text)
+		case err != nil:
+			return usagef("--%s %w", d.name, err)
+		}
+	}
+	switch {
+	case f.given("max-wait") && !f.given("debounce"):
+		return usagef("--max-wait goes only with --debounce: add that, or leave --max-wait out")
+	case f.given("max-wait") && t.MaxWait < t.Debounce:
+		return usagef("--max-wait %s is shorter than --debounce %s: change one of them", f.maxWait, f.debounce)
+	case !f.given("max-wait") && t.Within < t.Debounce:
+		return usagef("--debounce %s is longer than --within %s: change one of them, or add --max-wait", f.debounce, f.within)
+	}
+	if t.Debounce > 0 {
+		t.MaxWait = cmp.Or(t.MaxWait, t.Within)
+	}
+	return nil
+}
+
+func (a *app) define(ctx context.Context, s *session, t client.Threshold, f thresholdFlags) error {
+	var err error
+	if t.ID, err = a.id(f.id); err != nil {
+		return err
+	}
+	if t.Payload, err = a.payload(f.payload, s.cfg.Engine.MaxPayload); err != nil {
+		return err
+	}
+	known, knownErr := s.known(ctx) // before the definition makes its task known
+	outcome, err := s.DefineThreshold(ctx, t)
+	if err != nil {
+		return err
+	}
+	if err := a.printDefined(s, t, outcome); err != nil {
+		return err
+	}
+	if knownErr == nil {
+		a.warnUnknown(known, t.Task)
+	}
+	return nil
+}
+
+func (a *app) printDefined(s *session, t client.Threshold, outcome client.Defined) error {
+	word, text := "new", "defined %s: %s after %s\n"
+	switch outcome {
+	case client.DefinedReplaced:
+		word, text = "replaced", "replaced %s: now %s after %s\n"
+	case client.DefinedSame:
+		word, text = "same", "was defined so before: %s: %s after %s\n"
+	}
+	if !s.json {
+		return a.printf(text, printable(t.ID), printable(t.Task), rule(t))
+	}
+	out := definitionOf(t)
+	out.Defined = word
+	return a.printJSON(out)
+}
+
+func (a *app) thresholdListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the thresholds, what they count and what they fired", Args: none,
+		RunE: a.do(a.with(func(ctx context.Context, s *session, _ []string) error {
+			all, err := s.Thresholds(ctx)
+			if err != nil && len(all) == 0 {
+				return err
+			}
+			return errors.Join(a.listThresholds(s, all), err)
+		})),
+	}
+}
+
+func (a *app) listThresholds(s *session, all []client.ThresholdInfo) error {
+	switch {
+	case s.json:
+		for _, t := range all {
+			if err := a.printJSON(thresholdOf(t)); err != nil {
+				return err
+			}
+		}
+		return nil
+	case len(all) == 0:
+		return a.printf("no thresholds: define one as in %s threshold TASK --id signups --count 100 --within 10m\n", a.self)
+	}
+	return a.printThresholds(all)
+}
+
+// removedJSON is the answer for each threshold that was removed.
+type removedJSON struct {
+	ID       string `json:"id,omitempty"`
+	IDBase64 string `json:"id_base64,omitempty"`
+	Removed  bool   `json:"removed"`
+	Open     int64  `json:"open"` // windows, which end as they would have
+}
+
+func (a *app) thresholdRemoveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove ID...",
+		Short: "Remove thresholds",
+		Long: `Remove thresholds by their ids or patterns. Windows that are open end as they
+would have; "keyfuse cancel ID" closes one. Thresholds that are not there are told
+one a line, and the others are removed.`,
+		Args: atLeastOne("id or pattern"),
+		RunE: a.do(a.with(func(ctx context.Context, s *session, args []string) error {
+			ids, err := a.ids(args)
+			if err != nil {
+				return err
+			}
+			return a.each(s, ids, func(id string) error { return a.removeThreshold(ctx, s, id) })
+		})),
+	}
+}
+
+func (a *app) removeThreshold(ctx context.Context, s *session, id string) error {
+	was, _ := s.Threshold(ctx, id) // one that can't be read can be removed
+	if err := s.RemoveThreshold(ctx, id); err != nil {
+		return err
+	}
+	if s.json {
+		out := removedJSON{Removed: true, Open: was.Open}
+		out.ID, out.IDBase64 = textOrBase64(id)
+		return a.printJSON(out)
+	}
+	switch was.Open {
+	case 0:
+		return a.printf("removed %s\n", printable(id))
+	case 1:
+		return a.printf("removed %s; its open window ends as it would have, keyfuse cancel closes it\n", printable(id))
+	}
+	return a.printf("removed %s; its %d open windows end as they would have, keyfuse cancel closes one\n", printable(id), was.Open)
+}
