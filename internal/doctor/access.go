@@ -28,9 +28,10 @@ return answers`)
 // What the scripts, the daemons and the client send; KEY stands for each kind of
 // key. Words that a command needs to be understood are made up.
 const (
-	keyed = `GET KEY|SET KEY 1|DEL KEY|EXISTS KEY|MGET KEY|MSET KEY 1|TYPE KEY
-PTTL KEY|PEXPIRE KEY 1|PEXPIREAT KEY 1|PEXPIRETIME KEY|GETRANGE KEY 0 1
-HSET KEY f 1|HGET KEY f|HMGET KEY f|HGETALL KEY|HDEL KEY f|SADD KEY 1|SREM KEY 1|SMEMBERS KEY
+	keyed = `GET KEY|SET KEY 1|SETNX KEY 1|DEL KEY|EXISTS KEY|MGET KEY|MSET KEY 1|TYPE KEY|INCR KEY
+PTTL KEY|PEXPIRE KEY 1|PEXPIREAT KEY 1|PEXPIRETIME KEY|GETRANGE KEY 0 1|STRLEN KEY|APPEND KEY 1
+HSET KEY f 1|HGET KEY f|HMGET KEY f|HGETALL KEY|HDEL KEY f|HEXISTS KEY f|HINCRBY KEY f 1|HLEN KEY|HSCAN KEY 0
+SADD KEY 1|SREM KEY 1|SMEMBERS KEY|LPUSH KEY 1|LTRIM KEY 0 0|LRANGE KEY 0 0
 ZADD KEY 1 1|ZREM KEY 1|ZSCORE KEY 1|ZMSCORE KEY 1|ZRANGE KEY 0 0|ZCARD KEY|ZCOUNT KEY 0 1
 ZRANK KEY 1|ZSCAN KEY 0|ZREMRANGEBYRANK KEY 0 0`
 	keyless = `SCAN 0|TIME|PING`
@@ -201,6 +202,9 @@ func (e *exam) channelRules(ctx context.Context) ([]string, error) {
 	channels := []string{wake}
 	if !e.opts.NoNotifications {
 		channels = append(channels, expired)
+		if len(e.thresholds) > 0 { // else no node listens to it
+			channels = append(channels, e.names.Counted(e.db))
+		}
 	}
 	for _, channel := range channels {
 		sub := e.rdb.Subscribe(ctx, channel)

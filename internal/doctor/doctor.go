@@ -65,8 +65,11 @@ type exam struct {
 	info  map[string]string // what INFO says; empty if it may not be asked
 	now   time.Time         // Redis's clock, when the exam began
 	stats client.Stats
-	err   error // why there are no stats
+	err   error // why there are no stats, or no thresholds
 	user  string
+
+	thresholds []client.ThresholdInfo // that can be read
+	unreadable error                  // names the others
 }
 
 // Run makes all checks and returns them, the most basic first. If Redis can't be
@@ -96,10 +99,13 @@ func Run(ctx context.Context, rdb redis.UniversalClient, opts Options) []Check {
 		{"tasks", e.unserved},
 		{"overdue", e.overdue},
 		{"dead letters", e.dead},
+		{"thresholds", e.definitions},
 	} {
 		checks = append(checks, named(ctx, check.name, perCheck, check.look))
 	}
-	return append(checks, e.keys(ctx)...)
+	counters := e.counters(ctx)
+	counters.Name = "counters"
+	return append(append(checks, counters), e.keys(ctx)...)
 }
 
 func named(ctx context.Context, name string, limit time.Duration, look func(context.Context) Check) Check {

@@ -72,10 +72,11 @@ func schedule(t *testing.T, rdb *redis.Client, specs ...client.Spec) {
 
 func TestAGoodRedisPassesEveryCheck(t *testing.T) {
 	t.Parallel()
-	s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "no", "--maxmemory", "100mb")
+	s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "no", "--maxmemory", "100mb", "--notify-keyspace-events", "Ex$")
 	rdb := s.Client(t)
 	alive(t, rdb, "n1", `{"Tasks":["t"]}`)
 	schedule(t, rdb, client.Spec{ID: "a", Task: "t", In: time.Hour})
+	define(t, rdb, []string{"c", "p:*", "unused"}, "c", "p:1")
 	for _, c := range Run(t.Context(), rdb, Options{}) {
 		if c.Status != OK || c.Fix != "" {
 			t.Errorf("%+v", c)
@@ -107,41 +108,6 @@ func TestBadSettingsFailWithTheirFix(t *testing.T) {
 	want(t, checks, "persistence", Warn, "only snapshots")
 	want(t, checks, "notifications", OK, "switched off")
 	want(t, checks, "events", OK, "switched off")
-}
-
-func TestTheExactMissingRulesAreSaid(t *testing.T) {
-	t.Parallel()
-	s := redistest.Start(t)
-	root := s.Client(t)
-	for _, user := range []struct {
-		name, acl string
-		rules     []string
-	}{
-		{"all", "~* &* +@all", nil},
-		{"least", "~* &__keyevent@* &keyfuse:* +@read +@write +@scripting +@pubsub +@connection +info +time +config|get +config|set", nil},
-		{"nochannels", "~* resetchannels +@all", []string{"&__keyevent@0__:expired", "&keyfuse:wake:0"}},
-		{"nopubsub", "~* &* +@all -@pubsub", []string{"+publish", "+subscribe"}},
-		{"noscripts", "~* &* +@all -@scripting", []string{"+eval", "+evalsha"}},
-		{"nokeys", "&* +@all", []string{"~*", "~class:*", "~keyfuse:*"}},
-		{"noclass", "~keyfuse:* ~keyfuse-* &* +@all", []string{"~class:*"}},
-		{"readonlyclass", "~keyfuse:* ~keyfuse-* %R~class:* &* +@all", []string{"~class:*"}},
-		{"nozadd", "~* &* +@all -zadd -scan", []string{"+zadd", "+scan"}},
-	} {
-		t.Run(user.name, func(t *testing.T) {
-			args := []any{"ACL", "SETUSER", user.name, "on", ">p"}
-			for word := range strings.FieldsSeq(user.acl) {
-				args = append(args, word)
-			}
-			set(t, root, args...)
-			rdb := s.Client(t, func(o *redis.Options) { o.Username, o.Password = user.name, "p" })
-			checks := Run(t.Context(), rdb, Options{})
-			if user.rules == nil {
-				want(t, checks, "permissions", OK)
-				return
-			}
-			want(t, checks, "permissions", Fail, "lacks "+strings.Join(user.rules, " ")+"\n", "ACL SETUSER "+user.name)
-		})
-	}
 }
 
 func TestWhatMayNotBeSeenIsNotTakenForWell(t *testing.T) {
@@ -253,7 +219,9 @@ func TestTheEmbeddedRedisIsWell(t *testing.T) {
 	defer server.Close() //nolint:errcheck // it keeps nothing
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	defer rdb.Close() //nolint:errcheck // all answers are in
-	alive(t, rdb, "n1", `{}`)
+	alive(t, rdb, "n1", `{"Tasks":["t"]}`)
+	define(t, rdb, []string{"c"}, "c")
+	set(t, rdb, "CONFIG", "SET", "notify-keyspace-events", "Ex$") // as its daemon does then
 	for _, c := range Run(t.Context(), rdb, Options{Embedded: true}) {
 		if c.Status != OK {
 			t.Errorf("%+v", c)
@@ -283,15 +251,20 @@ func TestClocksThatDifferByMoreThanASecondAreWarnedOf(t *testing.T) {
 	}
 }
 
-func TestFlagsNeedEAndX(t *testing.T) {
+func TestFlagsNeedEAndXAndForThresholdsStrings(t *testing.T) {
 	t.Parallel()
-	for flags, want := range map[string]Status{
-		"": Fail, "E": Fail, "x": Fail, "Kx": Fail, "AK": Fail,
-		"Ex": OK, "xE": OK, "AE": OK, "AKE": OK, "Exqz": OK,
+	for flags, want := range map[string][2]Status{ // without and with thresholds
+		"": {Fail, Fail}, "E": {Fail, Fail}, "x": {Fail, Fail}, "Kx": {Fail, Fail}, "AK": {Fail, Fail}, "E$": {Fail, Fail},
+		"Ex": {OK, Warn}, "xE": {OK, Warn}, "AE": {OK, OK}, "AKE": {OK, OK}, "Exqz": {OK, Warn}, "Ex$": {OK, OK}, "$glxE": {OK, OK},
 	} {
-		if got := judgeFlags(flags); got.Status != want {
-			t.Errorf("%q: %+v, want %s", flags, got, want)
+		for i, counting := range []bool{false, true} {
+			if got := judgeFlags(flags, counting); got.Status != want[i] {
+				t.Errorf("%q, thresholds %t: %+v, want %s", flags, counting, got, want[i])
+			}
 		}
+	}
+	if got := judgeFlags("K", true); !strings.Contains(got.Fix, "CONFIG SET notify-keyspace-events KEx$\n") {
+		t.Error(got.Fix)
 	}
 }
 

@@ -19,11 +19,12 @@ func (e *exam) flags(ctx context.Context) Check {
 	if err != nil {
 		return blind("notify-keyspace-events", err, "see that it has E and x; the check of events below proves it")
 	}
-	return judgeFlags(flags)
+	return judgeFlags(flags, len(e.thresholds) > 0)
 }
 
-// judgeFlags wants E (channels by event) and x (expiry; A stands for it too).
-func judgeFlags(flags string) Check {
+// judgeFlags wants E (channels by event) and x (expiry), and for thresholds $
+// (strings, as counters are); A stands for all kinds.
+func judgeFlags(flags string, counting bool) Check {
 	lack := ""
 	if !strings.Contains(flags, "E") {
 		lack += "E"
@@ -31,11 +32,18 @@ func judgeFlags(flags string) Check {
 	if !strings.ContainsAny(flags, "xA") {
 		lack += "x"
 	}
-	if lack == "" {
-		return ok("notify-keyspace-events is %q", flags)
+	if counting && !strings.ContainsAny(flags, "$A") {
+		lack += "$"
 	}
-	return fail("CONFIG SET notify-keyspace-events "+flags+lack+"\nset it in redis.conf as well, or it is gone after a restart",
-		"notify-keyspace-events is %q and lacks %s: jobs that other clients set wait for the sweep", flags, lack)
+	judge, late := fail, "jobs that other clients set wait for the sweep"
+	switch lack {
+	case "":
+		return ok("notify-keyspace-events is %q", flags)
+	case "$":
+		judge, late = warn, "what other clients INCR is seen some seconds later, and where a pattern matches up to a minute later"
+	}
+	return judge("CONFIG SET notify-keyspace-events "+flags+lack+"\nset it in redis.conf as well, or it is gone after a restart",
+		"notify-keyspace-events is %q and lacks %s: %s", flags, lack, late)
 }
 
 // eventWait is how long an event may take that Redis sends at once.

@@ -59,28 +59,37 @@ func (e *exam) keys(ctx context.Context) []Check {
 	return []Check{immortal, bad}
 }
 
-// walk takes small steps, and rests after each as long as it took.
+// walk reads all class keys, or as many as there is time for.
 func (e *exam) walk(ctx context.Context) (*scan, error) {
 	s := &scan{}
-	end := time.Now().Add(e.opts.ScanTime)
-	for cursor := uint64(0); ; {
-		start := time.Now()
+	cursor := uint64(0)
+	cut, err := e.paced(ctx, func() (bool, error) {
 		keys, next, err := e.rdb.Scan(ctx, cursor, e.names.ClassPattern(e.opts.IDPrefix), scanStep).Result()
 		if err != nil {
-			return nil, err
+			return false, err
 		}
-		if err := e.judge(ctx, s, keys); err != nil {
-			return nil, err
+		cursor = next
+		return cursor == 0, e.judge(ctx, s, keys)
+	})
+	s.cut = cut
+	return s, err
+}
+
+// paced takes small steps until one is the last, and rests after each as long as
+// it took. It says whether the time was over before that.
+func (e *exam) paced(ctx context.Context, step func() (last bool, err error)) (cut bool, err error) {
+	for end := time.Now().Add(e.opts.ScanTime); ; {
+		start := time.Now()
+		last, err := step()
+		if err != nil || last {
+			return false, err
 		}
-		if cursor = next; cursor == 0 {
-			return s, nil
-		}
-		if s.cut = time.Now().After(end); s.cut {
-			return s, nil
+		if time.Now().After(end) {
+			return true, nil
 		}
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return false, ctx.Err()
 		case <-time.After(time.Since(start)):
 		}
 	}
@@ -91,41 +100,66 @@ func (e *exam) judge(ctx context.Context, s *scan, keys []string) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	types := make([]*redis.StatusCmd, len(keys))
-	heads := make([]*redis.StringCmd, len(keys))
-	fuses := make([]*redis.DurationCmd, len(keys))
+	ids := make([]string, len(keys))
+	for i, key := range keys {
+		ids[i], _ = e.names.IDOfClass(key)
+	}
+	glances, err := e.glance(ctx, ids, e.names.Class)
+	if err != nil {
+		return err
+	}
+	windows, err := e.rdb.HMGet(ctx, e.names.Of("windows"), ids...).Result()
+	if err != nil {
+		return err
+	}
+	for i, g := range glances {
+		s.seen++
+		task, _, err := wire.ParseClass(g.head)
+		switch {
+		case g.kind == "none": // it fired meanwhile
+		case g.kind != "string":
+			s.bad.add("%.80q is a %s", keys[i], g.kind)
+		case wire.CheckID(ids[i]) != nil:
+			s.bad.add("%.80q: no id of a job", keys[i])
+		case err != nil:
+			s.bad.add("%.80q begins with no task name", keys[i])
+		case g.immortal && windows[i] == nil: // a window ends whatever its counter's TTL
+			s.immortal.add("%q (%s)", ids[i], task)
+		}
+	}
+	return nil
+}
+
+// glance is what a look at a key tells.
+type glance struct {
+	kind     string // "none" if it is not there
+	head     string // how it begins, if it is a string
+	immortal bool   // its id's fuse is there and has no TTL
+}
+
+// glance looks at a key of each id.
+func (e *exam) glance(ctx context.Context, ids []string, key func(id string) string) ([]glance, error) {
+	types := make([]*redis.StatusCmd, len(ids))
+	heads := make([]*redis.StringCmd, len(ids))
+	fuses := make([]*redis.DurationCmd, len(ids))
 	_, err := e.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, key := range keys {
-			id, _ := e.names.IDOfClass(key)
-			types[i] = p.Type(ctx, key)
-			heads[i] = p.GetRange(ctx, key, 0, wire.MaxTask) // one byte more than a name has
+		for i, id := range ids {
+			types[i] = p.Type(ctx, key(id))
+			heads[i] = p.GetRange(ctx, key(id), 0, wire.MaxTask) // one byte more than a name has
 			fuses[i] = p.PTTL(ctx, e.names.Fuse(id))
 		}
 		return nil
 	})
 	// A key of another type answers WRONGTYPE, which is what is looked for.
 	if _, answered := errors.AsType[redis.Error](err); err != nil && (!answered || denied(err)) {
-		return err
+		return nil, err
 	}
-	for i, key := range keys {
-		id, _ := e.names.IDOfClass(key)
-		s.seen++
-		switch kind, err := types[i].Result(); {
-		case err != nil:
-			return err
-		case kind == "none": // it fired meanwhile
-			continue
-		case kind != "string":
-			s.bad.add("%.80q is a %s", key, kind)
-			continue
+	glances := make([]glance, len(ids))
+	for i := range ids {
+		if err := types[i].Err(); err != nil {
+			return nil, err
 		}
-		if wire.CheckID(id) != nil {
-			s.bad.add("%.80q: no id of a job", key)
-		} else if task, _, err := wire.ParseClass(heads[i].Val()); err != nil {
-			s.bad.add("%.80q begins with no task name", key)
-		} else if fuses[i].Val() == -1 {
-			s.immortal.add("%q (%s)", id, task)
-		}
+		glances[i] = glance{types[i].Val(), heads[i].Val(), fuses[i].Val() == -1}
 	}
-	return nil
+	return glances, nil
 }

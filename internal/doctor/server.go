@@ -25,6 +25,7 @@ func (e *exam) reach(ctx context.Context) Check {
 			e.err = cErr
 		} else {
 			e.stats, e.err = c.Stats(ctx)
+			e.readThresholds(ctx, c)
 		}
 		if e.info["role"] == "slave" {
 			return fail("name the master in redis.url", "this is a replica: it takes no writes and tells of no expiry")
