@@ -8,6 +8,7 @@ import (
 	"iter"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -73,21 +74,34 @@ type HitResult struct {
 }
 
 // HitMany counts many hits, a few hundred a round trip, and yields what became
-// of each, in order, while it goes on reading hits. A hit with a RequestID has a
-// round trip of its own. One that is refused does not stop the others. An error
-// from Redis is yielded once for the first hit of the chunk it befell, and ends
-// the sequence: what was yielded before is counted, and the chunk is counted as a
-// whole or not at all.
+// of each, in order; meanwhile it reads and counts the next ones. A hit with a
+// RequestID has a round trip of its own. One that is refused does not stop the
+// others. An error from Redis is yielded once for the first hit of the chunk it
+// befell, and ends the sequence: what was yielded before is counted, and the chunk
+// is counted as a whole or not at all. Whoever stops early may have hits counted
+// that were not yielded: as many as were read.
 func (c *Client) HitMany(ctx context.Context, hits iter.Seq[Hit]) iter.Seq2[int, HitResult] {
 	return func(yield func(int, HitResult) bool) {
+		var counting sync.WaitGroup
+		defer counting.Wait()
 		n := 0
-		flush := func(chunk []Hit) bool {
-			results, err := c.count(ctx, chunk)
-			if err != nil {
-				yield(n, HitResult{Counted{ID: chunk[0].ID}, err})
+		var last *chunkOfHits // that is being counted
+		// next begins to count a chunk when the last one has been, and yields what
+		// came of that one.
+		next := func(chunk *chunkOfHits) bool {
+			counting.Wait()
+			counted := last
+			if last = chunk; chunk != nil && (counted == nil || counted.err == nil) {
+				counting.Go(func() { chunk.results, chunk.err = c.count(ctx, chunk.hits) })
+			}
+			if counted == nil {
+				return true
+			}
+			if counted.err != nil {
+				yield(n, HitResult{Counted{ID: counted.hits[0].ID}, counted.err})
 				return false
 			}
-			for _, r := range results {
+			for _, r := range counted.results {
 				if !yield(n, r) {
 					return false
 				}
@@ -95,22 +109,43 @@ func (c *Client) HitMany(ctx context.Context, hits iter.Seq[Hit]) iter.Seq2[int,
 			}
 			return true
 		}
-		chunk, bytes := make([]Hit, 0, wire.MaxHits), 0
+		chunk := &chunkOfHits{}
 		for hit := range hits {
-			alone := hit.RequestID != "" || len(chunk) > 0 && chunk[0].RequestID != ""
-			if len(chunk) > 0 && (alone || len(chunk) == wire.MaxHits || bytes+len(hit.Item) > maxChunkBytes) {
-				if !flush(chunk) {
+			if chunk.isFull(hit) {
+				if !next(chunk) {
 					return
 				}
-				chunk, bytes = chunk[:0], 0
+				chunk = &chunkOfHits{}
 			}
-			chunk = append(chunk, hit)
-			bytes += len(hit.Item)
+			chunk.add(hit)
 		}
-		if len(chunk) > 0 {
-			flush(chunk)
+		if len(chunk.hits) > 0 && !next(chunk) {
+			return
 		}
+		next(nil)
 	}
+}
+
+// chunkOfHits is what is counted in one call, and then what came of it.
+type chunkOfHits struct {
+	hits    []Hit
+	bytes   int // of items
+	results []HitResult
+	err     error
+}
+
+// isFull says whether another hit belongs into the next chunk.
+func (chunk *chunkOfHits) isFull(next Hit) bool {
+	return len(chunk.hits) > 0 && (next.RequestID != "" || chunk.hits[0].RequestID != "" ||
+		len(chunk.hits) == wire.MaxHits || chunk.bytes+len(next.Item) > maxChunkBytes)
+}
+
+func (chunk *chunkOfHits) add(hit Hit) {
+	if chunk.hits == nil {
+		chunk.hits = make([]Hit, 0, wire.MaxHits)
+	}
+	chunk.hits = append(chunk.hits, hit)
+	chunk.bytes += len(hit.Item)
 }
 
 // count counts some hits in one call.
