@@ -242,7 +242,7 @@ func (c *Client) move(ctx context.Context, id string, when wire.When, manual boo
 	if err != nil {
 		return Job{}, err
 	}
-	job := Job{ID: id, Task: moved.Task, State: Pending, Due: moved.Due, RunID: moved.RunID}
+	job := Job{ID: id, Task: moved.Task, State: Pending, Due: moved.Due, RunID: moved.RunID, Count: moved.Count}
 	if moved.RunID != "" {
 		job.State, job.At = Retrying, moved.Due
 	}

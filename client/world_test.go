@@ -157,8 +157,16 @@ type failing struct {
 
 func (*failing) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (*failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+func (f *failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if f.left--; f.left < 0 {
+			for _, cmd := range cmds {
+				cmd.SetErr(f.err)
+			}
+			return f.err
+		}
+		return next(ctx, cmds)
+	}
 }
 
 func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {

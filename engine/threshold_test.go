@@ -225,7 +225,9 @@ func foreignCounters(w *world) {
 
 func definedLater(w *world) {
 	n := mailNode(w, engine.Config{})
-	flags := func() string { return w.rdb.ConfigGet(w.Context(), "notify-keyspace-events").Val()["notify-keyspace-events"] }
+	flags := func() string {
+		return w.rdb.ConfigGet(w.Context(), "notify-keyspace-events").Val()["notify-keyspace-events"]
+	}
 	before := flags()
 	w.define(client.Threshold{ID: "c", Task: "mail", Count: 1, Within: far})
 	for range 2 { // the first may come before the node listens, and is found by the check

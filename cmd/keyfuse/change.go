@@ -55,8 +55,8 @@ func (a *app) move(arg string, s *session, done string, change func(id string) (
 	}
 	if s.json {
 		out := jsonOf(job)
-		if job.RunID != "" {
-			out.Trigger = "" // what fired the run is not told
+		if job.RunID != "" && job.Count == 0 {
+			out.Trigger = "" // what fired a run that is moved is not told
 		}
 		return a.printJSON(out)
 	}

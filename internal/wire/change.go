@@ -50,7 +50,8 @@ type MoveResult struct {
 	Outcome Changed
 	Due     time.Time
 	Task    string
-	RunID   string // of the run that was met or, if it was retrying, moved
+	RunID   string // of the run that was met or, if it was retrying, moved; or that a window fired
+	Count   int64  // of the window that was fired
 }
 
 // Move gives a waiting job another time. manual says that a person fired it: then
@@ -67,7 +68,11 @@ func (s *Store) Move(ctx context.Context, id string, when When, manual bool) (Mo
 	if err != nil {
 		return MoveResult{}, err
 	}
-	return MoveResult{Changed(asInt(reply[0])), msTime(asInt(reply[1])), asString(reply[2]), asString(reply[3])}, nil
+	moved := MoveResult{Changed(asInt(reply[0])), msTime(asInt(reply[1])), asString(reply[2]), asString(reply[3]), 0}
+	if len(reply) > 4 {
+		moved.Count = asInt(reply[4])
+	}
+	return moved, nil
 }
 
 // Requeue gives dead letters of a task all their attempts again, and returns

@@ -24,6 +24,9 @@ var fullChecks = []check{
 	{"bare jobs are adopted", fullAdopt},
 	{"cancel, move and dead letters work", fullChanges},
 	{"a job that a full Redis refused can be armed afterwards", fullThenEmpty},
+	{"hits and definitions are refused and change nothing", fullHit},
+	{"what other clients counted is left for later", fullTouch},
+	{"windows end, are cancelled and their definitions removed", fullWindows},
 }
 
 func (w *world) memory(limit string) {
@@ -110,4 +113,70 @@ func fullThenEmpty(w *world) {
 	w.memory("0")
 	again, _, err := w.s.Arm(w.Context(), wire.Fail, 1, []wire.ArmJob{job("a", "mail", 0)})
 	equal(w, "outcome", must(again, err)(w)[0].Outcome, wire.ArmedNew)
+}
+
+func fullHit(w *world) {
+	w.define(wire.Threshold{ID: "open", Count: 3, Within: lease})
+	w.define(wire.Threshold{ID: "over", Count: 3})
+	w.define(wire.Threshold{ID: "drop", Count: 3, OnTimeout: wire.TimeoutDrops})
+	w.define(wire.Threshold{ID: "new", Count: 1})
+	w.define(wire.Threshold{ID: "once", Count: 1, Mode: wire.Once, Within: lease})
+	w.until(w.hitAll(hits("open", "over", "once", "drop")...)[3].Ends)
+	w.memory("1")
+	before, token := w.dump(), wire.NewToken()
+	for _, hit := range []wire.Hit{item("open", "x"), hits("open")[0], {ID: "open", By: 2}, hits("over")[0], hits("drop")[0], hits("new")[0], hits("once")[0]} {
+		_, err := w.s.Hit(w.Context(), token, []wire.Hit{hit})
+		isFull(w, err)
+	}
+	_, _, err := w.s.Define(w.Context(), must(wire.Threshold{ID: "x", Task: "mail", Count: 1, Within: lease}.Complete(lease))(w))
+	isFull(w, err)
+	equal(w, "changes", changes(before, w.dump()), "")
+	w.memory("0")
+	equal(w, "afterwards", brief(w.hitWith(token, hits("open", "over", "drop", "new", "once")...)), "2 1 1 1! 2")
+}
+
+func fullTouch(w *world) {
+	for _, id := range []string{"new", "cross", "open", "over"} {
+		w.define(wire.Threshold{ID: id, Count: 3})
+	}
+	w.define(wire.Threshold{ID: "drop", Count: 3, OnTimeout: wire.TimeoutDrops})
+	last := w.hitAll(hits("over", "drop")...)
+	w.incr("new", 1)
+	w.incr("cross", 3)
+	w.until(last[1].Ends)
+	w.hit("open")
+	w.incr("open", 2)
+	w.memory("1")
+	before := w.dump()
+	for _, id := range []string{"new", "cross", "open", "over"} {
+		_, err := w.s.Touch(w.Context(), []string{id})
+		isFull(w, err)
+	}
+	equal(w, "changes", changes(before, w.dump()), "")
+	w.touch("drop") // writes nothing new
+	w.isClosed("drop")
+	w.memory("0")
+	w.touch("new", "cross", "open", "over")
+	equal(w, "afterwards", w.fired("n", "mail"), "cross threshold 3; open threshold 3; over timeout 1")
+	equal(w, "afterwards", w.windowOf("new").Count, 1)
+}
+
+func fullWindows(w *world) {
+	for _, id := range []string{"fire", "cancel", "end"} {
+		w.define(wire.Threshold{ID: id, Count: 3})
+	}
+	w.define(wire.Threshold{ID: "drop", Count: 3, OnTimeout: wire.TimeoutDrops})
+	w.define(wire.Threshold{ID: "waits", Count: 1})
+	w.beat("n")
+	last := w.hitAll(item("fire", "x"), hits("cancel")[0], item("end", "y"), hits("drop")[0], hits("waits")[0])
+	w.memory("1")
+	before := w.dump()
+	_, err := w.s.Move(w.Context(), "fire", wire.When{}, true)
+	isFull(w, err)
+	equal(w, "changes", changes(before, w.dump()), "")
+	equal(w, "cancelled", w.cancel("cancel").Outcome, wire.ChangedIt)
+	equal(w, "removed", w.undefine("cancel"), true)
+	w.until(last[3].Ends)
+	equal(w, "taken", len(w.take("n", "mail")), 3)
+	equal(w, "left", w.dumpOf("keyfuse:windows", "keyfuse:open", "keyfuse:due:mail", "keyfuse:items:end"), "")
 }

@@ -70,11 +70,9 @@ func newRunID() string { return "h" + strconv.FormatUint(rand.Uint64(), 36) }
 // Hit counts at most MaxHits hits in one step, and answers in their order. A
 // repeated call with the same token counts nothing and answers the same.
 func (s *Store) Hit(ctx context.Context, token Token, hits []Hit) ([]HitResult, error) {
-	args := make([]any, 0, 4+3*len(hits))
+	args := make([]any, 0, 5+3*len(hits))
 	args = append(args, s.Wake(s.db), newRunID()+".", token.text, token.keep.Milliseconds())
-	for i := range hits {
-		args = append(args, hits[i].ID, hits[i].By, hits[i].Item)
-	}
+	args = appendHits(args, hits)
 	reply, err := s.run(ctx, s.hit, args...)
 	if err != nil {
 		return nil, err
@@ -82,13 +80,45 @@ func (s *Store) Hit(ctx context.Context, token Token, hits []Hit) ([]HitResult, 
 	return parseHits(asString(reply[0]), len(hits))
 }
 
+// appendHits writes hits as hit.lua reads them, in the shortest of its forms.
+func appendHits(args []any, hits []Hit) []any {
+	plain, runs := true, 0
+	for i := range hits {
+		plain = plain && hits[i].By == 1 && hits[i].Item == ""
+		if i == 0 || hits[i].ID != hits[i-1].ID {
+			runs++
+		}
+	}
+	switch {
+	case !plain:
+		args = append(args, "full")
+		for i := range hits {
+			args = append(args, hits[i].ID, hits[i].By, hits[i].Item)
+		}
+	case runs > len(hits)/2:
+		args = append(args, "ids")
+		for i := range hits {
+			args = append(args, hits[i].ID)
+		}
+	default:
+		args = append(args, "runs")
+		for i, n := 0, 1; i < len(hits); i, n = i+n, 1 {
+			for i+n < len(hits) && hits[i+n].ID == hits[i].ID {
+				n++
+			}
+			args = append(args, hits[i].ID, n)
+		}
+	}
+	return args
+}
+
 // Touch looks at what other clients have counted: it opens and ends windows,
 // fires what has crossed its threshold, and gives counters the TTL that they
 // lack. It takes at most MaxHits ids, and says whether one of them has crossed
 // its threshold now.
 func (s *Store) Touch(ctx context.Context, ids []string) (bool, error) {
-	args := make([]any, 0, 4+3*len(ids))
-	args = append(args, s.Wake(s.db), newRunID()+".", "", 0)
+	args := make([]any, 0, 5+3*len(ids))
+	args = append(args, s.Wake(s.db), newRunID()+".", "", 0, "full")
 	for _, id := range ids {
 		args = append(args, id, 0, "")
 	}
@@ -96,23 +126,30 @@ func (s *Store) Touch(ctx context.Context, ids []string) (bool, error) {
 	return err == nil && strings.Contains(asString(reply[0]), "!"), err
 }
 
-// parseHits reads the answer of hit.lua: `now count/need!@left …`, where need and
-// left are those of the hit before unless given.
+// parseHits reads the answer of hit.lua: `count/need!@ends …`, where need and ends
+// are those of the hit before unless given, and `+n` for n more that count on by 1.
 func parseHits(text string, n int) ([]HitResult, error) {
 	bad := func() error { return fmt.Errorf("the answer to %d hits can't be read: it begins %.60q", n, text) }
-	first, rest, _ := strings.Cut(text, " ")
-	now, err := strconv.ParseInt(first, 10, 64)
-	if err != nil {
-		return nil, bad()
-	}
 	results := make([]HitResult, 0, n)
 	var last HitResult
-	for part := range strings.SplitSeq(rest, " ") {
+	var err error
+	for part := range strings.SplitSeq(text, " ") {
 		if len(part) == 1 && strings.Contains("NWOJIB", part) {
 			results = append(results, HitResult{Outcome: Counted(part)})
 			continue
 		}
-		part, left, hasLeft := strings.Cut(part, "@")
+		if more, on := strings.CutPrefix(part, "+"); on {
+			k, err := strconv.Atoi(more)
+			if err != nil || k < 1 || k > n-len(results) || len(results) == 0 {
+				return nil, bad()
+			}
+			for last.Fired = false; k > 0; k-- {
+				last.Count++
+				results = append(results, last)
+			}
+			continue
+		}
+		part, ends, hasEnds := strings.Cut(part, "@")
 		part, last.Fired = strings.CutSuffix(part, "!")
 		part, need, hasNeed := strings.Cut(part, "/")
 		if last.Count, err = strconv.ParseInt(part, 10, 64); err != nil {
@@ -123,12 +160,12 @@ func parseHits(text string, n int) ([]HitResult, error) {
 				return nil, bad()
 			}
 		}
-		if hasLeft {
-			ms, err := strconv.ParseInt(left, 10, 64)
+		if hasEnds {
+			ms, err := strconv.ParseInt(ends, 10, 64)
 			if err != nil {
 				return nil, bad()
 			}
-			last.Ends = msTime(now + ms)
+			last.Ends = msTime(ms)
 		}
 		results = append(results, last)
 	}
@@ -149,28 +186,41 @@ type Window struct {
 }
 
 // parseWindow reads the record of a window, see window.lua. counter is the value
-// of its counter, empty if it has none.
+// of its counter or, if it has none, what was last seen.
 func parseWindow(record, counter string) (*Window, error) {
+	bad := func() error { return fmt.Errorf("the record of a window can't be read: it begins %.60q", record) }
 	f := strings.SplitN(record, " ", 9)
 	if len(f) != 9 {
-		return nil, fmt.Errorf("the record of a window can't be read: it begins %.60q", record)
+		return nil, bad()
 	}
-	var n [5]int64
+	var n [6]int64
 	for i := range n {
-		v, err := strconv.ParseInt(f[i], 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("the record of a window can't be read: it begins %.60q", record)
+		if i == 2 {
+			continue
 		}
-		n[i] = v
+		var err error
+		if n[i], err = strconv.ParseInt(f[i], 10, 64); err != nil {
+			return nil, bad()
+		}
 	}
 	w := &Window{
-		Start: msTime(n[0]), End: msTime(n[1]), Count: n[2], Threshold: n[3], Items: int(n[4]),
-		Fired: f[5] == "fired", Definition: f[8],
+		End: msTime(n[0]), Start: msTime(n[1]), Threshold: n[4], Items: int(n[5]),
+		Fired: f[2] == "fired", Definition: f[8],
 	}
-	if v, err := strconv.ParseInt(counter, 10, 64); err == nil { // else what was last seen
+	if v, err := strconv.ParseInt(counter, 10, 64); err == nil { // else somebody has put other data there
 		w.Count = v
 	}
 	return w, nil
+}
+
+// readWindow is parseWindow for who shows windows: one that can't be read is none,
+// as it is to the scripts.
+func readWindow(record, counter string) *Window {
+	w, err := parseWindow(record, counter)
+	if err != nil {
+		return nil
+	}
+	return w
 }
 
 // Windows are the open windows of some counters, in their order; nil where there
@@ -194,12 +244,8 @@ func (s *Store) Windows(ctx context.Context, ids []string) ([]*Window, error) {
 		return nil, err
 	}
 	for i, record := range records.Val() {
-		text, ok := record.(string)
-		if !ok {
-			continue
-		}
-		if windows[i], err = parseWindow(text, asString(counters.Val()[i])); err != nil {
-			return nil, err
+		if text, ok := record.(string); ok {
+			windows[i] = readWindow(text, asString(counters.Val()[i]))
 		}
 	}
 	return windows, nil

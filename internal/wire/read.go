@@ -60,14 +60,12 @@ func (s *Store) Get(ctx context.Context, ids ...string) ([]Holding, error) {
 		if err := need(fields, 6); err != nil {
 			return nil, err
 		}
-		if holdings[i], err = holding(id, fields); err != nil {
-			return nil, err
-		}
+		holdings[i] = holding(id, fields)
 	}
 	return holdings, nil
 }
 
-func holding(id string, fields []any) (Holding, error) {
+func holding(id string, fields []any) Holding {
 	h := Holding{ID: id}
 	h.Class, h.HasClass = fields[0].(string)
 	switch fuse := asInt(fields[1]); fuse {
@@ -89,11 +87,10 @@ func holding(id string, fields []any) (Holding, error) {
 		}
 		h.Runs = append(h.Runs, run)
 	}
-	var err error
 	if record, ok := fields[4].(string); ok {
-		h.Window, err = parseWindow(record, asString(fields[5]))
+		h.Window = readWindow(record, asString(fields[5]))
 	}
-	return h, err
+	return h
 }
 
 // Place is a place in a listing: behind a member of a sorted set.

@@ -50,8 +50,10 @@ func load(name string) (*redis.Script, error) {
 	switch name {
 	case "adopt", "sweep":
 		files = []string{"prelude", "adoption", name}
-	case "hit", "claim", "cancel", "move", "define", "undefine":
+	case "claim", "cancel", "move", "define", "undefine":
 		files = []string{"prelude", "window", name}
+	case "hit":
+		files = []string{"prelude", "window", "counter", name}
 	}
 	var script []byte
 	for _, file := range files {

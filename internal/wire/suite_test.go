@@ -12,7 +12,8 @@ type check struct {
 }
 
 func suite() []check {
-	return slices.Concat(armChecks, claimChecks, settleChecks, adoptChecks, changeChecks, nodeChecks, readChecks, hitChecks)
+	return slices.Concat(armChecks, claimChecks, settleChecks, adoptChecks, changeChecks, nodeChecks, readChecks, hitChecks,
+		windowChecks, bareChecks, itemChecks, defineChecks)
 }
 
 // TestBubble runs all checks on the embedded Redis, in fake time.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -136,9 +137,17 @@ func (t Threshold) check(longest time.Duration) error {
 
 // text is the definition as define.lua keeps it: see window.lua.
 func (t Threshold) text() string {
+	return fmt.Sprintf("%d %d %s %s %d %d %d %d %s", t.Count, ceilMS(t.Within), t.OnTimeout, t.Mode,
+		ceilMS(t.Debounce), ceilMS(t.MaxWait), t.MaxItems, t.MaxBytes, t.Task)
+}
+
+// payloadText is the payload as define.lua keeps it: see window.lua.
+func (t Threshold) payloadText() string {
+	if len(t.Payload) == 0 {
+		return ""
+	}
 	member := payloadMember(t.Payload)
-	return fmt.Sprintf("%d %d %s %s %d %d %d %d %d\n%s%s", t.Count, ceilMS(t.Within), t.OnTimeout, t.Mode,
-		ceilMS(t.Debounce), ceilMS(t.MaxWait), t.MaxItems, t.MaxBytes, len(member), member, ClassValue(t.Task, t.Payload))
+	return strconv.Itoa(len(member)) + " " + member + string(t.Payload)
 }
 
 // payloadMember is a payload as a member of a JSON object, behind others.
@@ -166,36 +175,42 @@ func JSONString(text string) string {
 // ErrBadDefinition is wrapped by errors about a definition in Redis that can't be read.
 var ErrBadDefinition = errors.New("the definition of a threshold can't be read")
 
-func parseThreshold(id, text string) (Threshold, error) {
-	line, rest, _ := strings.Cut(text, "\n")
-	f := strings.Fields(line)
-	if len(f) != 9 {
+// parseThreshold reads what text and payloadText made.
+func parseThreshold(id, text, payload string) (Threshold, error) {
+	bad := func() (Threshold, error) {
 		return Threshold{}, fmt.Errorf("%w: %q begins %.60q", ErrBadDefinition, id, text)
 	}
-	var n [9]int64
-	for i, field := range f {
+	f := strings.Split(text, " ")
+	if len(f) != 9 || CheckTask(f[8]) != nil {
+		return bad()
+	}
+	var n [8]int64
+	for i := range n {
 		if i == 2 || i == 3 {
 			continue
 		}
-		v, err := strconv.ParseInt(field, 10, 64)
+		v, err := strconv.ParseInt(f[i], 10, 64)
 		if err != nil || v < 0 {
-			return Threshold{}, fmt.Errorf("%w: %q begins %.60q", ErrBadDefinition, id, text)
+			return bad()
 		}
 		n[i] = v
 	}
-	if n[8] > int64(len(rest)) {
-		return Threshold{}, fmt.Errorf("%w: %q begins %.60q", ErrBadDefinition, id, text)
-	}
-	task, payload, err := ParseClass(rest[n[8]:])
-	if err != nil {
-		return Threshold{}, fmt.Errorf("%w: %q: %w", ErrBadDefinition, id, err)
+	const longest = int64(math.MaxInt64 / time.Millisecond)
+	if max(n[1], n[4], n[5]) > longest {
+		return bad()
 	}
 	ms := func(v int64) time.Duration { return time.Duration(v) * time.Millisecond }
-	return Threshold{
-		ID: id, Task: task, Payload: payload, Count: n[0], Within: ms(n[1]),
+	t := Threshold{
+		ID: id, Task: f[8], Count: n[0], Within: ms(n[1]),
 		OnTimeout: OnTimeout(f[2]), Mode: Mode(f[3]), Debounce: ms(n[4]), MaxWait: ms(n[5]),
 		MaxItems: int(n[6]), MaxBytes: int(n[7]),
-	}, nil
+	}
+	if length, rest, ok := strings.Cut(payload, " "); ok {
+		if n, err := strconv.Atoi(length); err == nil && n >= 0 && n <= len(rest) {
+			t.Payload = []byte(rest[n:])
+		}
+	}
+	return t, nil
 }
 
 // Defined is what became of a definition.
@@ -212,7 +227,7 @@ const (
 // Define defines a threshold, which must be complete. other is the pattern that
 // was in the way if it was refused.
 func (s *Store) Define(ctx context.Context, t Threshold) (outcome Defined, other string, err error) {
-	reply, err := s.run(ctx, s.define, t.ID, t.text(), s.Wake(s.db))
+	reply, err := s.run(ctx, s.define, t.ID, t.text(), t.payloadText(), s.Wake(s.db))
 	if err == nil {
 		err = need(reply, 2)
 	}
@@ -244,14 +259,19 @@ func (s *Store) DefinedVersion(ctx context.Context) (int64, error) {
 // Thresholds are all definitions, in the order of their ids. One that can't be
 // read is an error behind the others.
 func (s *Store) Thresholds(ctx context.Context) ([]Threshold, error) {
-	texts, err := s.rdb.HGetAll(ctx, s.Of("thresholds")).Result()
+	var defs, loads *redis.MapStringStringCmd
+	_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		defs, loads = p.HGetAll(ctx, s.Of("thresholds")), p.HGetAll(ctx, s.Of("payloads"))
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
+	texts, payloads := defs.Val(), loads.Val()
 	var all []Threshold
 	var bad []error
 	for _, id := range slices.Sorted(maps.Keys(texts)) {
-		t, err := parseThreshold(id, texts[id])
+		t, err := parseThreshold(id, texts[id], payloads[id])
 		if err != nil {
 			bad = append(bad, err)
 			continue
@@ -263,14 +283,18 @@ func (s *Store) Thresholds(ctx context.Context) ([]Threshold, error) {
 
 // Threshold is one definition, nil if there is none of that id or pattern.
 func (s *Store) Threshold(ctx context.Context, id string) (*Threshold, error) {
-	text, err := s.rdb.HGet(ctx, s.Of("thresholds"), id).Result()
-	if errors.Is(err, redis.Nil) {
-		return nil, nil //nolint:nilnil // that there is none is no error
-	}
-	if err != nil {
+	var def, load *redis.StringCmd
+	_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		def, load = p.HGet(ctx, s.Of("thresholds"), id), p.HGet(ctx, s.Of("payloads"), id)
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, err
 	}
-	t, err := parseThreshold(id, text)
+	if errors.Is(def.Err(), redis.Nil) {
+		return nil, nil //nolint:nilnil // that there is none is no error
+	}
+	t, err := parseThreshold(id, def.Val(), load.Val())
 	return &t, err
 }
 

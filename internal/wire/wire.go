@@ -26,9 +26,11 @@
 //	keyfuse:answers           hash token → what arming answered, for a replay
 //	keyfuse:answered          zset token → answered at ms
 //	keyfuse:thresholds        hash id or pattern → definition of a threshold
+//	keyfuse:payloads          hash id or pattern → its payload, if it has one
 //	keyfuse:patterns          set of those that are patterns
-//	keyfuse:defined           rises whenever one of these two changes
+//	keyfuse:defined           rises whenever one of these three changes
 //	keyfuse:windows           hash id → open window (see window.lua)
+//	keyfuse:counts            hash id → its count as it was last seen
 //	keyfuse:items:<id>        string: what the hits of an open window collected
 //	keyfuse:open              hash id or pattern → its open windows
 //	keyfuse:firings:<id>      list: the last firings of that id or pattern

@@ -44,7 +44,7 @@ func bubble(t *testing.T, again bool, test func(w *world)) {
 func onRedis(t *testing.T, test func(w *world)) {
 	server := redistest.Start(t)
 	w := newWorld(t, server.Client(t), server.Client(t))
-	w.span, w.real = 40*time.Millisecond, true
+	w.span, w.real = 80*time.Millisecond, true
 	test(w)
 }
 

@@ -24,12 +24,13 @@ for part in string.gmatch(told or '', '%S+') do again[#again + 1] = part end
 if #again > 1 then return again end
 now = tonumber(again[1]) or now -- only the time was kept if all jobs were armed
 
-local jobs, keys, seen, all_new = {}, {}, {}, true
+local jobs, ids, keys, seen, all_new = {}, {}, {}, {}, true
 for i = 4, #ARGV, 4 do
   local id, at = ARGV[i], ARGV[i + 1]
   local due = tonumber(at)
   if string.sub(at, 1, 1) == '+' then due = now + due end
   jobs[#jobs + 1] = { id = id, due = math.max(due, now), task = ARGV[i + 2], class = ARGV[i + 3] }
+  ids[#ids + 1] = id
   keys[#keys + 1] = fuse_key(id)
   keys[#keys + 1] = class_key(id)
   if seen[id] then all_new = false end
@@ -44,15 +45,24 @@ if told then
 end
 all_new = all_new and redis.call('EXISTS', unpack(keys)) == 0
 
+-- Ids that a window is open for. If it was cancelled by hand, its record is still
+-- there, and would end the job.
+local counts = {}
+if redis.call('EXISTS', root .. 'windows') == 1 then
+  for i, record in ipairs(redis.call('HMGET', root .. 'windows', unpack(ids))) do
+    if record then counts[ids[i]], all_new = true, false end
+  end
+end
+
 -- What is there under a job's id: a code that refuses it or nil, and the task
 -- and due time of a pending job.
 local function existing(job)
+  if counts[job.id] then return WINDOW end
   local class = redis.call('TYPE', class_key(job.id)).ok
   local fuse = redis.call('TYPE', fuse_key(job.id)).ok
   if fuse ~= 'none' and fuse ~= 'string' then return FOREIGN end
   if class == 'none' then return fuse ~= 'none' and FOREIGN or nil end
   if class ~= 'string' then return FOREIGN end
-  if redis.call('HEXISTS', root .. 'windows', job.id) == 1 then return WINDOW end
   local task = task_of(redis.call('GET', class_key(job.id)))
   if not task then return FOREIGN end
   local due = fuse_due(job.id)
@@ -68,7 +78,7 @@ local reply, mapping, batches, wrote, all_armed = { ms(now) }, {}, {}, false, tr
 local function arm(job)
   wrote = true
   if job.due > now then
-    redis.call('SET', fuse_key(job.id), 1, 'PXAT', ms(job.due)) -- a small number costs no memory
+    redis.call('SET', fuse_key(job.id), 0, 'PXAT', ms(job.due)) -- a small number costs no memory; no counter is 0
   end
   mapping[#mapping + 1] = class_key(job.id)
   mapping[#mapping + 1] = job.class

@@ -127,9 +127,8 @@ local has_windows = redis.call('EXISTS', windows_key) == 1
 -- The count, reason and payload of the run that a window's end fires, or nil; and
 -- whether its counter was replaced by one that counts for the next window.
 local function end_window(id, w, class)
-  local text = redis.call('MGET', fuse_key(id))[1] -- false for another type
-  local replaced = not text or not is_integer(text) or redis.call('PEXPIRETIME', fuse_key(id)) == -1
-  local count, reason = outcome(w, text, replaced)
+  local text, replaced = read_counter(id, w)
+  local count, reason = outcome(id, w, text, replaced)
   if not count or not class then return replaced end -- without a class key somebody cancelled by hand
   local items = w.items > 0 and redis.call('GET', items_key(id)) or ''
   return replaced, count, reason, window_payload(w, count, reason, w.ends, items, class)

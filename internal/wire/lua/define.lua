@@ -2,18 +2,19 @@
 -- pattern had. Windows that are open go on by the new definition at their next hit.
 --
 -- KEYS  1 root
--- ARGV  1 id or pattern   2 definition (window.lua)   3 wake-up channel
+-- ARGV  1 id or pattern   2 definition and 3 payload (window.lua; '' for none)
+--       4 wake-up channel
 -- Answer  {code, other}: 0 new, 1 replaced, 2 the same as before, 3 refused:
 --         the other pattern would match some ids equally.
 -- Cost  O(number of patterns). Replaying it changes nothing.
 
 local NEW, REPLACED, SAME, EQUAL = 0, 1, 2, 3
-local name, text, channel = ARGV[1], ARGV[2], ARGV[3]
+local name, text, payload, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 local function ends_with(s, tail) return #s >= #tail and string.sub(s, #s - #tail + 1) == tail end
 
 local before = redis.call('HGET', thresholds_key, name)
-if before == text then return { SAME, '' } end
+if before == text and (redis.call('HGET', payloads_key, name) or '') == payload then return { SAME, '' } end
 local head, tail = split_pattern(name)
 if head then
   for _, other in ipairs(redis.call('SMEMBERS', root .. 'patterns')) do
@@ -22,6 +23,7 @@ if head then
   end
 end
 redis.call('HSET', thresholds_key, name, text)
+if payload == '' then redis.call('HDEL', payloads_key, name) else redis.call('HSET', payloads_key, name, payload) end
 if head then redis.call('SADD', root .. 'patterns', name) end
 redis.call('SADD', root .. 'tasks', read_definition(text).task)
 tell_defined(channel)

@@ -25,7 +25,7 @@ for _, id in ipairs(ARGV) do
     end
   end
   local window = redis.call('HGET', root .. 'windows', id)
-  local counter = window and redis.call('MGET', fuse_key(id))[1]
+  local counter = window and (redis.call('MGET', fuse_key(id))[1] or redis.call('HGET', root .. 'counts', id))
   reply[#reply + 1] = { value, redis.call('PEXPIRETIME', fuse_key(id)), at or -1, runs, window, counter }
 end
 return reply

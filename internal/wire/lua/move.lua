@@ -6,10 +6,10 @@
 -- ARGV  1 id   2 when, in ms, or +ms from now   3 timer | manual: manual is now,
 --       and says that somebody fired it by hand   4 wake-up channel
 --       5 what to call the run that a window fires
--- Answer  {code, due in ms, task, run id}: 0 nothing there, 1 moved, 2 a run of
---         it is under way, 3 it is among the dead letters, 4 its class key
---         makes no job, 5 it is a window, whose end can't be moved, or that has
---         fired already: nothing was changed.
+-- Answer  {code, due in ms, task, run id, count of a window that was fired}: 0
+--         nothing there, 1 moved, 2 a run of it is under way, 3 it is among the
+--         dead letters, 4 its class key makes no job, 5 it is a window, whose end
+--         can't be moved, or that has fired already: nothing was changed.
 -- Cost  a few commands, O(log n). Replaying it changes nothing more.
 
 local NONE, MOVED, RUNNING, DEAD, REFUSED, WINDOW = 0, 1, 2, 3, 4, 5
@@ -18,25 +18,24 @@ local due = tonumber(at)
 if string.sub(at, 1, 1) == '+' then due = now + due end
 due = math.max(due, now)
 
-local window = redis.call('HGET', windows_key, id)
+local class = redis.call('TYPE', class_key(id)).ok
+local window = class == 'string' and redis.call('HGET', windows_key, id) -- else cancelled by hand
 window = window and read_window(window)
 if window then
   if not manual or window.fired then return { WINDOW, 0, '', '' } end
-  local text = redis.call('MGET', fuse_key(id))[1] -- false for another type
-  local replaced = not text or not is_integer(text)
-  local count = replaced and ms(window.count) or text
+  local text, replaced = read_counter(id, window)
+  local count = replaced and last_count(id) or text
   local items = window.items > 0 and redis.call('GET', items_key(id)) or ''
-  local payload = window_payload(window, count, 'manual', now, items, redis.call('GET', class_key(id)) or window.task)
+  local payload = window_payload(window, count, 'manual', now, items, redis.call('GET', class_key(id)))
   fire(window.task, ARGV[5], id, run_record(0, id, now, 'manual', 'manual', count, payload))
   note_firing(window.def, 'manual', count, id)
   write_fired(channel)
   remove_window(id, window, replaced)
   redis.call('ZREM', due_key(window.task), id)
   write_notes()
-  return { MOVED, now_text, window.task, ARGV[5] }
+  return { MOVED, now_text, window.task, ARGV[5], count }
 end
 
-local class = redis.call('TYPE', class_key(id)).ok
 if class ~= 'none' then
   local task = class == 'string' and task_of(redis.call('GET', class_key(id)))
   if not task then return { REFUSED, 0, '', '' } end

@@ -2,23 +2,49 @@
 -- drop a threshold's windows.
 --
 -- A window is a counter (the fuse key of an id, which any client may INCR), a
--- class key, a place in the due index at the window's end, and a record:
---   start ends count need items state timeout task definition
--- in ms; count as it was last seen; how many hits fire it; items collected;
--- counting | fired (mode once: fired, and closed until it ends); fire | drop: what
--- its end does; and the id or pattern that defined it, which is any bytes.
+-- class key, a place in the due index at the window's end, its count as it was last
+-- seen, in keyfuse:counts, and a record:
+--   ends start state defined need items timeout task definition
+-- in ms; counting | sliding (its hits move its end) | fired (mode once: closed until
+-- it ends); when it was last looked at by its definition, as a number of
+-- keyfuse:defined; how many hits fire it; items collected; fire | drop: what its
+-- end does; and the id or pattern that defined it, which is any bytes.
 --
 -- The counter holds the truth while it has the TTL that we gave it: a day
 -- longer than the window, so that hits of other clients count as long as nobody
--- has closed it. One that is gone, or has no TTL, is not the one that we knew:
--- somebody else's EXPIRE or DEL ended the window, and the record tells its count.
+-- has closed it. One that is gone, or has no TTL and another count than was last
+-- seen, is not the one that we knew: somebody else's EXPIRE or DEL ended the window,
+-- and keyfuse:counts tells its count.
 
 local GRACE = 86400000
 local MAX_COUNT = 9007199254740991 -- 2^53 - 1: beyond it Lua can't count
 local LAST_FIRINGS = 10            -- that are remembered of each definition
-local thresholds_key, windows_key = root .. 'thresholds', root .. 'windows'
+local thresholds_key, windows_key, counts_key = root .. 'thresholds', root .. 'windows', root .. 'counts'
+local payloads_key = root .. 'payloads'
+local defined = redis.call('GET', root .. 'defined') or '0'
 
 local function items_key(id) return root .. 'items:' .. id end
+
+-- Whether Redis can INCR a value: an integer as it writes one, of 64 bits.
+local function is_integer(value)
+  local digits = string.match(value, '^%-?([1-9]%d*)$')
+  return value == '0' or digits and (#digits < 19 or #digits == 19 and digits <= '9223372036854775807')
+end
+
+-- Whether the counter of a window, with this value and this PEXPIRETIME, is another
+-- one than that which had this count when it was last seen.
+local function is_replaced(w, value, ttl, last)
+  return not value or not is_integer(value) or ttl < 0 and (w.fired or value ~= last)
+end
+
+-- The count that was last seen, as text.
+local function last_count(id) return redis.call('HGET', counts_key, id) or '0' end
+
+-- The value of a window's counter, and whether that is another counter.
+local function read_counter(id, w)
+  local text = redis.call('MGET', fuse_key(id))[1] -- false for another type
+  return text, is_replaced(w, text, redis.call('PEXPIRETIME', fuse_key(id)), last_count(id))
+end
 
 -- A pattern's text before and after its *, which stands for any bytes; nil if
 -- there is none.
@@ -29,20 +55,20 @@ end
 
 -- The window of a record, or nil.
 local function read_window(text)
-  local start, ends, count, need, items, state, timeout, task, def =
-    string.match(text, '^(%d+) (%d+) (%-?%d+) (%d+) (%d+) (%a+) (%a+) (%S+) (.*)$')
-  if not start then return nil end
+  local ends, start, state, need, items, timeout, task, def =
+    string.match(text, '^(%d+) (%d+) (%a+) %d+ (%d+) (%d+) (%a+) (%S+) (.*)$')
+  if not ends then return nil end
   return {
-    start = tonumber(start), ends = tonumber(ends), count = tonumber(count), need = tonumber(need),
-    items = tonumber(items), fired = state == 'fired', timeout = timeout, task = task, def = def,
+    ends = tonumber(ends), start = tonumber(start), need = tonumber(need), items = tonumber(items),
+    fired = state == 'fired', timeout = timeout, task = task, def = def,
     added = '', -- items of this call
   }
 end
 
 local function window_record(w)
   return table.concat({
-    ms(w.start), ms(w.ends), ms(math.min(w.count, MAX_COUNT)), ms(w.need), ms(w.items),
-    w.fired and 'fired' or 'counting', w.timeout, w.task, w.def,
+    ms(w.ends), ms(w.start), w.fired and 'fired' or w.slides and 'sliding' or 'counting', defined,
+    ms(w.need), ms(w.items), w.timeout, w.task, w.def,
   }, ' ')
 end
 
@@ -63,33 +89,40 @@ local function rfc3339(at)
     floor(rest / 3600000), floor(rest / 60000) % 60, floor(rest / 1000) % 60, rest % 1000)
 end
 
--- A definition, as define.lua keeps it:
---   count within timeout mode debounce max_wait max_items max_bytes #json\n json class
--- times in ms; json is the payload as a member of an object; class is the value
--- of the class keys.
+-- A definition, as define.lua keeps it, or nil if somebody has written another text:
+--   count within timeout mode debounce max_wait max_items max_bytes task
+-- with times in ms.
 local function read_definition(text)
-  local line_end = string.find(text, '\n', 1, true)
-  local count, within, timeout, mode, debounce, longest, max_items, max_bytes, length =
-    string.match(string.sub(text, 1, line_end - 1), '^(%d+) (%d+) (%a+) (%a+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
-  local class = string.sub(text, line_end + length + 1)
+  local count, within, timeout, mode, debounce, longest, max_items, max_bytes, task =
+    string.match(text, '^(%d+) (%d+) (%a+) (%a+) (%d+) (%d+) (%d+) (%d+) (%S+)$')
+  if not count then return nil end
   return {
     count = tonumber(count), within = tonumber(within), timeout = timeout, once = mode == 'once',
     debounce = tonumber(debounce), longest = tonumber(longest),
-    max_items = tonumber(max_items), max_bytes = tonumber(max_bytes),
-    json = string.sub(text, line_end + 1, line_end + length), class = class, task = task_of(class),
+    max_items = tonumber(max_items), max_bytes = tonumber(max_bytes), task = task,
   }
+end
+
+-- The payload of a definition, as a member of a JSON object and as it is: apart from
+-- the rest, for it may be long, and few hits need it. Kept as `#json json payload`.
+local function read_payload(name)
+  local text = redis.call('HGET', payloads_key, name) or ''
+  local length, from = string.match(text, '^(%d+) ()')
+  if not length then return '', '' end
+  return string.sub(text, from, from + length - 1), string.sub(text, from + length)
+end
+
+-- What the class keys of a definition hold.
+local function class_of(name, task)
+  local _, payload = read_payload(name)
+  return payload == '' and task or task .. ' ' .. payload
 end
 
 -- What a firing's handler gets: the payload, or with items a document.
 local function window_payload(w, count, reason, ends, items, class)
   if w.items == 0 then return string.match(class, '^[^ ]* (.*)$') or '' end
-  local json = w.json
-  if not json then
-    local def = redis.call('HGET', thresholds_key, w.def)
-    json = def and read_definition(def).json or ''
-  end
   return '{"count":' .. count .. ',"reason":"' .. reason .. '","window_start":"' .. rfc3339(w.start) ..
-    '","window_end":"' .. rfc3339(ends) .. '"' .. json .. ',"items":[' .. string.sub(items, 2) .. ']}'
+    '","window_end":"' .. rfc3339(ends) .. '"' .. (read_payload(w.def)) .. ',"items":[' .. string.sub(items, 2) .. ']}'
 end
 
 local function run_record(attempt, id, due, reason, source, count, payload)
@@ -145,10 +178,11 @@ local function write_fired(channel)
 end
 
 -- How an open window ends that nothing more is to be counted in: the count, as
--- text, and the reason, or nil if it fires nothing.
-local function outcome(w, value, replaced)
+-- text, and the reason, or nil if it fires nothing. value is that of its counter,
+-- unless another one has replaced it.
+local function outcome(id, w, value, replaced)
   if w.fired then return nil end
-  local count = replaced and ms(w.count) or value
+  local count = replaced and last_count(id) or value
   if tonumber(count) >= w.need then return count, 'threshold' end
   if w.timeout == 'fire' then return count, 'timeout' end
 end
@@ -159,6 +193,7 @@ local function remove_window(id, w, replaced)
   redis.call('DEL', class_key(id), items_key(id))
   if not replaced then redis.call('DEL', fuse_key(id)) end
   redis.call('HDEL', windows_key, id)
+  redis.call('HDEL', counts_key, id)
   count_open(w.def, -1)
 end
 
@@ -168,5 +203,3 @@ local function tell_defined(channel)
   redis.call('INCR', root .. 'defined')
   redis.pcall('PUBLISH', channel, '')
 end
-
-local function is_integer(value) return string.find(value, '^%-?%d+$') end
