@@ -51,6 +51,7 @@ it takes about three minutes and, in Redis, half a GiB.`,
 	flags.IntVar(&size.Spread, "spread", defaults.Spread, "jobs spread over --over, whose lateness is measured")
 	flags.IntVar(&size.Pending, "pending", defaults.Pending, "jobs pending beside those")
 	flags.IntVar(&size.Bare, "bare", defaults.Bare, "bare keys that expire at one moment")
+	flags.IntVar(&size.Hits, "hits", defaults.Hits, "hits of counters, five times each way")
 	flags.DurationVar(&size.Over, "over", defaults.Over, "see --spread")
 	flags.DurationVar(&size.Handler, "handler", defaults.Handler, "how long the handler of a bare key takes")
 	flags.DurationVar(&size.Idle, "idle", defaults.Idle, "how long to watch an idle engine")
@@ -59,7 +60,7 @@ it takes about three minutes and, in Redis, half a GiB.`,
 
 // checkSize refuses zero too: bench would take it for its default.
 func checkSize(s bench.Size) error {
-	if min(s.Burst, s.Spread, s.Pending, s.Bare) < 1 || min(s.Over, s.Handler, s.Idle) <= 0 {
+	if min(s.Burst, s.Spread, s.Pending, s.Bare, s.Hits) < 1 || min(s.Over, s.Handler, s.Idle) <= 0 {
 		return usagef("a size is too low: numbers must be 1 or more, and durations longer than 0s; see keyfuse bench --help")
 	}
 	return nil
