@@ -3,6 +3,8 @@ package engine_test
 import (
 	"slices"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -345,4 +347,54 @@ func TestCountersWithoutPermission(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestManyClientsFireEachCrossingOnce: whoever hits, and however many nodes
+// listen, each crossing is one firing, of exactly the threshold.
+func TestManyClientsFireEachCrossingOnce(t *testing.T) {
+	t.Parallel()
+	onRedis(t, func(w *world) {
+		const clients, each, threshold = 64, 100, 100
+		w.define(client.Threshold{ID: "c", Task: "mail", Count: threshold, Within: far})
+		nodes := []*node{mailNode(w, engine.Config{Lease: calm}), mailNode(w, engine.Config{Lease: calm})}
+		var hitting sync.WaitGroup
+		var fired atomic.Int64
+		for range clients {
+			jobs, err := client.New(w.open(), client.Config{})
+			if err != nil {
+				w.Fatal(err)
+			}
+			hitting.Go(func() {
+				for range each {
+					counted, err := jobs.Hit(w.Context(), client.Hit{ID: "c"})
+					if err != nil {
+						w.Error(err)
+					}
+					if counted.Fired {
+						fired.Add(1)
+					}
+				}
+			})
+		}
+		hitting.Wait()
+		if n := fired.Load(); n != clients*each/threshold {
+			w.Errorf("%d hits were told that they crossed the threshold, want %d", n, clients*each/threshold)
+		}
+		seen := make(map[string]bool)
+		w.until("all to fire", func() bool {
+			for _, n := range nodes {
+				for len(n.firings) > 0 {
+					f := <-n.firings
+					if wrong := check(f, "c", registry.ReasonThreshold, threshold); wrong != "" || seen[f.Job.RunID] {
+						w.Errorf("%s, run %s, seen %t", wrong, f.Job.RunID, seen[f.Job.RunID])
+					}
+					seen[f.Job.RunID] = true
+				}
+			}
+			return len(seen) == clients*each/threshold
+		})
+		if window := w.windowOf("c"); window != nil {
+			w.Errorf("left open: %+v", window)
+		}
+	})
 }
