@@ -222,7 +222,7 @@ func (c *counter) must() string {
 			ttl = time.Duration(ends.UnixMilli()) * time.Millisecond
 		}
 		class, at = c.def.Task, float64(w.ends.UnixMilli())
-		record = fmt.Sprintf("%d %d %s %d 0 %s %s %s", w.ends.UnixMilli(), w.start.UnixMilli(), state, w.need, w.timeout, c.def.Task, c.def.ID)
+		record = fmt.Sprintf("%013d %013d %s %d 0 %s %s %s", w.ends.UnixMilli(), w.start.UnixMilli(), state, w.need, w.timeout, c.def.Task, c.def.ID)
 		seen = fmt.Sprint(w.seen)
 	}
 	return fmt.Sprintf("value %q until %d class %q index %.2f window %q seen %q", value, ttl, class, at, record, seen)

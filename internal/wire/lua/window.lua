@@ -5,7 +5,7 @@
 -- class key, a place in the due index at the window's end, its count as it was last
 -- seen, in keyfuse:counts, and a record:
 --   ends start state defined need items timeout task definition
--- in ms; counting | sliding (its hits move its end) | fired (mode once: closed until
+-- in ms, of 13 digits; counting | sliding (its hits move its end) | fired (mode once: closed until
 -- it ends); when it was last looked at by its definition, as a number of
 -- keyfuse:defined; how many hits fire it; items collected; fire | drop: what its
 -- end does; and the id or pattern that defined it, which is any bytes.
@@ -65,9 +65,12 @@ local function read_window(text)
   }
 end
 
+-- A time of 13 digits: such texts are in the order of the times, until 2286.
+local function ms13(at) return string.format('%013d', at) end
+
 local function window_record(w)
   return table.concat({
-    ms(w.ends), ms(w.start), w.fired and 'fired' or w.slides and 'sliding' or 'counting', defined,
+    ms13(w.ends), ms13(w.start), w.fired and 'fired' or w.slides and 'sliding' or 'counting', defined,
     ms(w.need), ms(w.items), w.timeout, w.task, w.def,
   }, ' ')
 end
