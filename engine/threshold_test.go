@@ -129,8 +129,8 @@ func hitsFire(w *world) {
 
 func windowFires(w *world) {
 	n := mailNode(w, engine.Config{})
-	w.define(client.Threshold{ID: "c", Task: "mail", Count: 100, Within: w.span})
-	w.define(client.Threshold{ID: "quiet", Task: "mail", Count: 100, Within: w.span, OnTimeout: client.TimeoutDrops})
+	w.define(client.Threshold{ID: "c", Task: "mail", Count: 100, Within: 8 * w.span})
+	w.define(client.Threshold{ID: "quiet", Task: "mail", Count: 100, Within: 8 * w.span, OnTimeout: client.TimeoutDrops})
 	w.hit("quiet", 5)
 	ends := w.hit("c", 2).Ends
 	w.incr("c")
@@ -280,13 +280,13 @@ func plainRecipe(w *world) {
 
 func ownTTL(w *world) {
 	n := mailNode(w, engine.Config{})
-	w.define(client.Threshold{ID: "c", Task: "mail", Count: 9, Within: 5 * w.span})
+	w.define(client.Threshold{ID: "c", Task: "mail", Count: 9, Within: 10 * w.span})
 	ends := w.hit("c", 4).Ends
 	w.incr("c")
-	if err := w.rdb.PExpire(w.Context(), "c", 2*w.span).Err(); err != nil {
+	if err := w.rdb.PExpire(w.Context(), "c", 5*w.span).Err(); err != nil {
 		w.Fatal(err)
 	}
-	w.until("the node to set it back", func() bool { return w.rdb.PTTL(w.Context(), "c").Val() > 5*w.span })
+	w.until("the node to set it back", func() bool { return w.rdb.PTTL(w.Context(), "c").Val() > 10*w.span })
 	if f := n.firedFor("c", registry.ReasonTimeout, 5); !f.Job.Due.Equal(ends) {
 		w.Errorf("due %s, want %s", f.Job.Due, ends)
 	}

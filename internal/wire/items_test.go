@@ -139,6 +139,14 @@ func itemsMany(w *world) {
 }
 
 func itemsLong(w *world) {
+	w.define(wire.Threshold{ID: "d", Count: 9, MaxBytes: 1, Within: lease, Debounce: 5 * w.span})
+	start := w.hit("d").Ends
+	w.until(start.Add(-4 * w.span))
+	equal(w, "with debounce", brief(w.hitAll(item("d", "x"), hits("d")[0])), "B 2")
+	if moved := w.windowOf("d").End; !moved.After(start) {
+		w.Errorf("the hit behind one that was refused did not move the end: %s", moved)
+	}
+	w.cancel("d")
 	w.define(wire.Threshold{ID: "c", Count: 9, MaxBytes: 10, Within: lease})
 	before := w.state()
 	equal(w, "one", brief(w.hitAll(item("c", "12345678"))), "B") // and two quotes and a comma

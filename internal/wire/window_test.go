@@ -15,6 +15,7 @@ var windowChecks = []check{
 	{"window: with debounce each hit restarts it, up to the longest wait", windowDebounce},
 	{"window: without its class key it is cancelled", windowClassGone},
 	{"window: ends with the count it had when its counter is deleted or set", windowCounterGone},
+	{"window: a counter that took its counter's place is used up when it crosses", windowCounterCrosses},
 	{"window: a TTL of a client's own does not move its end", windowCounterExpires},
 	{"window: of a counter that holds other data ends with the count it had", windowCounterForeign},
 	{"window: cancel closes it", windowCancel},
@@ -111,8 +112,11 @@ func windowMany(w *world) {
 func windowDebounce(w *world) {
 	const n = 3
 	wait := 3 * w.span
+	if w.real {
+		wait = 15 * w.span // see within
+	}
 	w.define(wire.Threshold{ID: "c", Count: 99, Debounce: wait, MaxWait: n * wait})
-	w.define(wire.Threshold{ID: "cross", Count: 2, Debounce: wait, Task: "bill"})
+	w.define(wire.Threshold{ID: "cross", Count: 2, Debounce: wait, MaxWait: n * wait, Task: "bill"})
 	equal(w, "crosses", brief(w.hitAll(hits("cross", "cross", "cross")...)), "1 2! 1")
 	first := w.hit("c")
 	start := first.Ends.Add(-wait)
@@ -199,6 +203,15 @@ func windowCounterGone(w *world) {
 			must(w.s.Undefine(w.Context(), t.ID))(w)
 		}
 	}
+}
+
+func windowCounterCrosses(w *world) {
+	w.define(wire.Threshold{ID: "c", Count: 5, Within: lease})
+	w.hitBy("c", 3)
+	w.set("c", "7", 0)
+	equal(w, "crosses", brief(w.hitAll(hits("c")...)), "8!")
+	equal(w, "fired", w.fired("n", "mail"), "c threshold 8; c timeout 3")
+	w.isClosed("c")
 }
 
 func windowCounterExpires(w *world) {

@@ -4,11 +4,12 @@
 -- A counter, while a script looks at it, has: id; name and def, its definition;
 -- text and value, as found; last, the count that was last seen; ttl, as
 -- PEXPIRETIME gives it; found, the window that was open, and old_task, its task;
--- was, what it was like, if it goes on; replaced, see window.lua; window, the one that is open now;
--- opened, whether this script opened one; class, a class key of the client's own.
+-- was, what it was like, if it goes on; replaced, see window.lua; window, the one
+-- that is open now; opened, whether this script opened one; class, a class key of
+-- the client's own.
 
--- The definition of an id: its own, or the pattern with the longest text before
--- its *. define.lua sees to it that no two that match are equally long.
+-- The definition of an id: its own, or the pattern with the longest text before its
+-- *. define.lua sees to it that no two that match are equally long.
 local patterns, definitions = nil, {}
 local function read_patterns()
   patterns = {}
@@ -28,7 +29,7 @@ local function definition(name)
 end
 
 local function definition_of(id)
-  local own = not split_pattern(id) and definition(id)
+  local own = definition(id)
   if own then return id, own end
   if not patterns then read_patterns() end
   for _, p in ipairs(patterns) do

@@ -111,7 +111,7 @@ end
 
 -- How many of some hits in a row only count.
 local function only_count(w, by, times, item)
-  if not w or w.fired or w.slides or item ~= '' or by == 0 then return 0 end
+  if not w or w.slides or item ~= '' or by == 0 then return 0 end
   if by == 1 then return math.min(times, w.need - 1 - w.count) end
   return w.count + by < w.need and 1 or 0
 end
