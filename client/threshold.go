@@ -16,6 +16,8 @@ var (
 	// ErrEqualPattern: two patterns with the same text before their * could both
 	// match one key, and none of them would come first.
 	ErrEqualPattern = errors.New("another pattern would match the same keys")
+	// ErrPatterns: each pattern is compared with each id that has no window yet.
+	ErrPatterns = errors.New("there are too many patterns")
 )
 
 // OnTimeout says what the end of a window does that has not reached its
@@ -98,6 +100,8 @@ func (c *Client) DefineThreshold(ctx context.Context, t Threshold) (Defined, err
 		return 0, err
 	case outcome == wire.RefusedEqual:
 		return 0, fmt.Errorf("%w: %q and %q; give one of them a longer text before its *, or remove the other", ErrEqualPattern, t.ID, other)
+	case outcome == wire.RefusedMany:
+		return 0, fmt.Errorf("%w: at most %d are allowed; remove some, or define ids of their own", ErrPatterns, wire.MaxPatterns)
 	}
 	return outcome, nil
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/keyfuse-io/keyfuse/internal/wire"
 )
 
@@ -79,11 +81,12 @@ func (c *counters) current() *wire.Matcher {
 }
 
 // know notes which definitions there are.
-func (c *counters) know(version int64, all []wire.Threshold) {
+func (c *counters) know(version int64, ids []string) {
 	c.mu.Lock()
-	matcher := wire.NewMatcher(all)
+	matcher := wire.NewMatcher(ids)
 	switched := matcher.Empty() != c.matcher.Empty()
-	c.matcher, c.version, c.deaf = matcher, version, false
+	c.matcher, c.version = matcher, version
+	c.deaf = c.deaf && !switched // then the node subscribes anew, and will see
 	changed := c.changed
 	c.mu.Unlock()
 	if switched && changed != nil {
@@ -98,7 +101,8 @@ func (c *counters) listening() bool {
 	return !c.matcher.Empty() && !c.deaf
 }
 
-// deafen notes that counters can't be heard of, until the definitions change.
+// deafen notes that counters can't be heard of, until the first definition comes
+// again.
 func (c *counters) deafen() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,13 +138,11 @@ func (e *Engine) loadThresholds(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := e.store.Thresholds(ctx)
-	if errors.Is(err, wire.ErrBadDefinition) {
-		e.log.Error("thresholds that can't be read count nothing; remove or define them again", "err", err)
-	} else if err != nil {
+	ids, err := e.store.ThresholdIDs(ctx)
+	if err != nil {
 		return err
 	}
-	e.counters.know(version, all)
+	e.counters.know(version, ids)
 	return nil
 }
 
@@ -164,25 +166,21 @@ func (e *Engine) countLoop(ctx context.Context) {
 	}
 }
 
-// touchAll looks at counters, a few hundred a call. After each call it leaves
-// Redis alone for as long as the call took: a counter that changes all the time
-// is then looked at as often as Redis can bear. After an error it goes on with
-// the next call, for it may be about one of the ids.
+// touchAll looks at counters, some at a time. After each call it leaves Redis alone
+// for so long that all nodes together, which hear the same, take half of it at
+// most: a counter that changes all the time is looked at as often as that allows.
+// After an error it goes on with the next call, for it may be about one of the ids.
 func (e *Engine) touchAll(ctx context.Context, ids iter.Seq[string]) error {
-	chunk := make([]string, 0, wire.MaxHits)
+	chunk := make([]string, 0, wire.MaxTouch)
 	var failed error
 	flush := func() bool {
 		if len(chunk) == 0 {
 			return true
 		}
 		start := time.Now()
-		fired, err := e.store.Touch(ctx, chunk)
-		if fired {
-			e.look.give()
-		}
-		failed = errors.Join(failed, err)
+		failed = errors.Join(failed, e.touch(ctx, chunk))
 		chunk = chunk[:0]
-		return pause(ctx, time.Since(start))
+		return pause(ctx, time.Since(start)*time.Duration(max(1, 2*e.nodes.Load()-1)))
 	}
 	for id := range ids {
 		if chunk = append(chunk, id); len(chunk) == cap(chunk) && !flush() {
@@ -195,6 +193,20 @@ func (e *Engine) touchAll(ctx context.Context, ids iter.Seq[string]) error {
 	return failed
 }
 
+// touch looks at some counters. If Redis refuses that, it looks at them in halves,
+// so that one with data that nobody expects does not keep the others waiting.
+func (e *Engine) touch(ctx context.Context, ids []string) error {
+	fired, err := e.store.Touch(ctx, ids)
+	if fired {
+		e.look.give()
+	}
+	if _, refused := errors.AsType[redis.Error](err); !refused || len(ids) == 1 {
+		return err
+	}
+	half := len(ids) / 2
+	return errors.Join(e.touch(ctx, ids[:half]), e.touch(ctx, ids[half:]))
+}
+
 // check looks at counters whose events may have been lost: those with a
 // definition of their own each time; and all that patterns match if something was
 // missed, and now and then. The node that sweeps does it.
@@ -204,9 +216,7 @@ func (e *Engine) check(ctx context.Context, since time.Time) error {
 	if matcher.Empty() {
 		return nil
 	}
-	if err := e.touchAll(ctx, slices.Values(matcher.IDs())); err != nil {
-		return err
-	}
+	failed := e.touchAll(ctx, slices.Values(matcher.IDs()))
 	now := e.redisNow()
 	every := checkHealthy
 	if !c.listening() || e.cfg.Notifications == Off || e.live.reason() != "" {
@@ -219,16 +229,14 @@ func (e *Engine) check(ctx context.Context, since time.Time) error {
 			since = now
 		}
 	}
-	if now.Sub(c.checked) < every && !since.After(c.checked) {
-		return nil
+	if now.Sub(c.checked) < every && !since.After(c.checked) || ctx.Err() != nil {
+		return failed
 	}
 	for _, pattern := range matcher.Patterns() {
-		if err := e.checkPattern(ctx, matcher, pattern); err != nil {
-			return err
-		}
+		failed = errors.Join(failed, e.checkPattern(ctx, matcher, pattern))
 	}
 	c.checked = now
-	return nil
+	return failed
 }
 
 // checkPattern looks at all keys that a pattern matches, as gently as a sweep.
@@ -240,7 +248,7 @@ func (e *Engine) checkPattern(ctx context.Context, matcher *wire.Matcher, patter
 			return err
 		}
 		took := time.Since(start)
-		ids := slices.DeleteFunc(keys, func(key string) bool { return wire.IsInternal(key) || !matcher.Match(e.store.IDOfFuse(key)) })
+		ids := slices.DeleteFunc(keys, func(key string) bool { return !matcher.Match(e.store.IDOfFuse(key)) })
 		err = e.touchAll(ctx, slices.Values(ids))
 		if cursor = next; err != nil || cursor == 0 {
 			return err

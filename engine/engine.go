@@ -124,6 +124,7 @@ type Engine struct {
 	live     liveness
 	troubles troubles
 	offset   atomic.Int64 // Redis's clock minus this machine's, in ns
+	nodes    atomic.Int64 // that hold a lease
 	ready    readiness
 	unsure   bool // after the intake: the node may hold runs that it never heard of
 }

@@ -130,7 +130,9 @@ func (e *Engine) hear(m *redis.Message) {
 		e.look.give()
 		return
 	case m.Channel == e.store.Counted(e.store.DB()):
-		e.counters.heard(e.store.IDOfFuse(m.Payload))
+		if strings.HasPrefix(m.Payload, e.cfg.IDPrefix) {
+			e.counters.heard(e.store.IDOfFuse(m.Payload))
+		}
 		return
 	}
 	name, _ := e.node.current()

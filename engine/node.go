@@ -147,6 +147,7 @@ func (e *Engine) beat(ctx context.Context) error {
 	}
 	e.noteClock(sent, beat.Now)
 	e.counters.meet(beat.Defined)
+	e.nodes.Store(beat.Nodes)
 	if e.node.renewed(name, sent, beat.Held, e.leaseLength()) {
 		e.log.Error("lease lost: this node was silent for too long; its handlers are cancelled, and others run their jobs", "node", name)
 		return e.beat(ctx)

@@ -94,6 +94,7 @@ func explain(err error) *problem {
 		{client.ErrDead, exitConflict, ""},
 		{client.ErrForeignKey, exitConflict, ""},
 		{client.ErrNoThreshold, exitMissing, "keyfuse threshold list shows what there is"},
+		{client.ErrPatterns, exitConflict, ""},
 		{client.ErrEqualPattern, exitConflict, ""},
 		{client.ErrNotCounter, exitConflict, ""},
 		{client.ErrOverflow, exitConflict, ""},

@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/keyfuse-io/keyfuse/client"
@@ -18,9 +21,8 @@ import (
 type thresholdFlags struct {
 	id, onTimeout, mode       string
 	within, debounce, maxWait string
-	count                     int64
+	count, maxBytes           string
 	maxItems                  int
-	maxBytes                  string
 	payload                   payloadFlags
 	given                     func(flag string) bool
 }
@@ -36,8 +38,9 @@ define the same id again replaces it. "keyfuse hit ID" counts, and so does INCR 
 of any Redis client.
 
 An id with one * in it, not in front, is a pattern: * stands for anything, and
-each id that matches counts by itself. An id's own definition comes before
-patterns, and the pattern with the longest text before its * before others.
+each id that matches counts by itself. Every key that a pattern matches and that
+holds an integer is a counter. An id's own definition comes before patterns, and
+the pattern with the longest text before its * before others.
 
 A task that is called list or remove goes last, behind --.`,
 		Example: `  keyfuse threshold refresh-users --id signups --count 100 --within 10m
@@ -62,7 +65,7 @@ func (f *thresholdFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.given = flags.Changed
 	flags.StringVar(&f.id, "id", "", "the counter's Redis key, or a pattern of such")
-	flags.Int64Var(&f.count, "count", 0, "how many hits run the task")
+	flags.StringVar(&f.count, "count", "", "the `number` of hits that runs the task")
 	flags.StringVar(&f.within, "within", "", "how long they have from the first one on: 90s, 30m, 7d")
 	flags.StringVar(&f.onTimeout, "on-timeout", string(client.TimeoutFires), "what fewer hits do at the end of the window: fire (run it with the count that there is) or drop")
 	flags.StringVar(&f.mode, "mode", string(client.Repeat), "after a firing, the next hit opens a new window (repeat), or counts for nothing until the window ends (once)")
@@ -76,16 +79,21 @@ func (f *thresholdFlags) add(cmd *cobra.Command) {
 // read finds what is wrong with what was typed. It leaves out the task, the
 // payload and what the id may need decoding for.
 func (f *thresholdFlags) read() (client.Threshold, error) {
+	count, err := strconv.ParseInt(f.count, 10, 64) // out of range, it gives the nearest
 	t := client.Threshold{
-		Count: f.count, OnTimeout: client.OnTimeout(f.onTimeout), Mode: client.Mode(f.mode), MaxItems: f.maxItems,
+		Count: count, OnTimeout: client.OnTimeout(f.onTimeout), Mode: client.Mode(f.mode), MaxItems: f.maxItems,
 	}
 	switch {
 	case f.id == "":
 		return t, usagef("say which counter: --id signups, or a pattern as in --id 'login-fail:*'")
 	case !f.given("count"):
 		return t, usagef("say how many hits run the task: --count 100")
-	case f.count < 1:
-		return t, usagef("--count %d is too low: want at least 1", f.count)
+	case errors.Is(err, strconv.ErrSyntax):
+		return t, usagef("--count %q is no whole number: want at least 1", f.count)
+	case count < 1:
+		return t, usagef("--count %s is too low: want at least 1", f.count)
+	case count > wire.MaxCount:
+		return t, usagef("--count %s is too high: want at most %d", f.count, int64(wire.MaxCount))
 	case !f.given("within"):
 		return t, usagef("say how long the hits have: --within 10m")
 	case !slices.Contains([]client.OnTimeout{client.TimeoutFires, client.TimeoutDrops}, t.OnTimeout):
@@ -142,7 +150,9 @@ func (a *app) define(ctx context.Context, s *session, t client.Threshold, f thre
 	if t.Payload, err = a.payload(f.payload, s.cfg.Engine.MaxPayload); err != nil {
 		return err
 	}
-	known, knownErr := s.known(ctx) // before the definition makes its task known
+	// Before the definition makes its task known, and a node counts.
+	known, knownErr := s.known(ctx)
+	counter, taken := s.takenBy(ctx, t.ID)
 	outcome, err := s.DefineThreshold(ctx, t)
 	if err != nil {
 		return err
@@ -153,7 +163,60 @@ func (a *app) define(ctx context.Context, s *session, t client.Threshold, f thre
 	if knownErr == nil {
 		a.warnUnknown(known, t.Task)
 	}
+	if taken {
+		a.notef("warning: keys match %q already, as %q: those that hold an integer are counters from now on, "+
+			"and are deleted when they fire; choose a pattern that only counters match", t.ID, counter)
+	}
 	return nil
+}
+
+// takenBy finds a key that is no job's and that a new pattern would make a
+// counter. It looks for a second at most, and finds nothing if it fails: what it
+// finds is only worth a warning.
+func (s *session) takenBy(ctx context.Context, pattern string) (string, bool) {
+	if !strings.Contains(pattern, "*") {
+		return "", false
+	}
+	if _, err := s.Threshold(ctx, pattern); !errors.Is(err, client.ErrNoThreshold) {
+		return "", false
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	for cursor := uint64(0); ; {
+		keys, next, err := s.rdb.ScanType(ctx, cursor, wire.Names{}.Glob(pattern), 1000, "string").Result()
+		if err != nil {
+			return "", false
+		}
+		if key, found := s.foreignInteger(ctx, keys); found {
+			return key, true
+		}
+		if cursor = next; cursor == 0 {
+			return "", false
+		}
+	}
+}
+
+// foreignInteger finds one of the keys that holds an integer and has no class
+// key, as jobs and open windows have.
+func (s *session) foreignInteger(ctx context.Context, keys []string) (string, bool) {
+	values, classes := make([]*redis.StringCmd, len(keys)), make([]*redis.IntCmd, len(keys))
+	// An answer that is an error leaves no text, which is no integer.
+	_, _ = s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, key := range keys {
+			classes[i] = p.Exists(ctx, wire.Names{}.Class(key))
+			values[i] = p.GetRange(ctx, key, 0, 20) // an int64 has 20 characters at most
+		}
+		return nil
+	})
+	for i, key := range keys {
+		text := values[i].Val()
+		n, err := strconv.ParseInt(text, 10, 64)
+		isInteger := err == nil && strconv.FormatInt(n, 10) == text
+		if isInteger && classes[i].Val() == 0 && wire.CheckID(key) == nil {
+			return key, true
+		}
+	}
+	return "", false
 }
 
 func (a *app) printDefined(s *session, t client.Threshold, outcome client.Defined) error {

@@ -295,6 +295,14 @@ triggers:
   - {id: 'b:*t', task: note, in: 1s}
   - {id: '*', task: note, in: 1s}
   - {id: 'b*', task: note, in: 1s}
+  - {id: 'c*', task: note, threshold: {count: 1, within: 1m}}
+  - {id: 'key*:a', task: note, threshold: {count: 1, within: 1m}}
+  - {id: 'class:*', task: note, threshold: {count: 1, within: 1m}}
+  - {id: 'keyfuse:a*', task: note, threshold: {count: 1, within: 1m}}
+  - {id: 'cl:*', task: note, threshold: {count: 1, within: 1m}}
+  - {id: 'keyfuses*', task: note, threshold: {count: 1, within: 1m}}
+  - {id: c, task: note, threshold: {count: 1, within: 1m}}
+  - {id: 'k*', task: note, in: 1s}
 `,
 		want: `3: triggers[0].id: begins with *, so any id would match it: put text before the *
 4: triggers[1].id: begins with *, so any id would match it: put text before the *
@@ -308,6 +316,10 @@ triggers:
 13: triggers[10]: matches some ids as closely as the trigger on line 7: change the text before or after the * in one of them
 14: triggers[11]: has the id of the trigger on line 13: change one of them
 17: triggers[14]: has the id of the trigger on line 10: change one of them
+18: triggers[15].id: would match Keyfuse's own keys: put more text before the *
+19: triggers[16].id: would match Keyfuse's own keys: put more text before the *
+20: triggers[17].id: begins with class: or keyfuse:, which are Keyfuse's own: choose another
+21: triggers[18].id: begins with class: or keyfuse:, which are Keyfuse's own: choose another
 `,
 	},
 	{

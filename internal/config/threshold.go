@@ -52,11 +52,14 @@ func (t Threshold) checkWaits(given map[string]value) {
 
 // checkPattern looks at the id of a threshold.
 func checkPattern(s string) error {
+	before, _, found := strings.Cut(s, "*")
 	switch {
 	case strings.Count(s, "*") > 1:
 		return errors.New("holds more than one *, which stands for any bytes: keep one")
 	case strings.HasPrefix(s, "*"):
 		return errors.New("begins with *, so any id would match it: put text before the *")
+	case found && (strings.HasPrefix("class:", before) || strings.HasPrefix("keyfuse:", before)):
+		return errors.New("would match Keyfuse's own keys: put more text before the *")
 	}
 	return nil
 }

@@ -128,7 +128,7 @@ func bareDown(w *world) {
 	last := w.hit("c")
 	equal(w, "below zero", last.Count, -4)
 	w.until(last.Ends)
-	equal(w, "fired", w.fired("n", "mail"), "c timeout -4")
+	equal(w, "fired", w.fired("n", "mail"), "")
 	w.isClosed("c")
 }
 
@@ -221,7 +221,7 @@ func bareNothing(w *world) {
 
 func bareMany(w *world) {
 	w.define(wire.Threshold{ID: "p:*", Count: 3, Within: lease})
-	ids := make([]string, wire.MaxHits)
+	ids := make([]string, wire.MaxTouch)
 	for i := range ids {
 		ids[i] = fmt.Sprint("p:", i)
 	}
@@ -231,6 +231,6 @@ func bareMany(w *world) {
 	}
 	must(pipe.Exec(w.Context()))(w)
 	w.touch(ids...)
-	equal(w, "open", w.activity("p:*").Open, wire.MaxHits-wire.MaxHits/3)
-	equal(w, "fired", w.counts("mail"), wire.Count{Task: "mail", Pending: wire.MaxHits - wire.MaxHits/3, Retrying: wire.MaxHits / 3})
+	equal(w, "open", w.activity("p:*").Open, wire.MaxTouch-wire.MaxTouch/3)
+	equal(w, "fired", w.counts("mail"), wire.Count{Task: "mail", Pending: wire.MaxTouch - wire.MaxTouch/3, Retrying: wire.MaxTouch / 3})
 }

@@ -108,7 +108,7 @@ func defineMatches(w *world) {
 	ids := []string{"a", "ab", "aba", "abab", "b", "ba", "a\x00", "a\x00b", "a-b", "a.b", "%", "%%b", "a\nb", "ab\n", "\xff", "a\xffb"}
 	for _, pattern := range []string{"a*", "a*b", "ab*ab", "aba*ba", "%*", "%%*b", "a\x00*", "a.*", "a\n*", "\xff*", "a*\n", "[*]", "a*-b"} {
 		def := w.define(wire.Threshold{ID: pattern, Count: 9, Within: lease})
-		matcher := wire.NewMatcher([]wire.Threshold{def})
+		matcher := wire.NewMatcher([]string{def.ID})
 		results := w.hitAll(hits(ids...)...)
 		for i, id := range ids {
 			equal(w, fmt.Sprintf("%q of %q", id, pattern), results[i].Outcome == wire.CountedIt, matcher.Match(id))

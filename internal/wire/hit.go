@@ -19,8 +19,12 @@ const (
 	KeepRequest = time.Hour
 )
 
-// MaxHits is how many hits one call may count.
-const MaxHits = 500
+// MaxHits is how many hits one call may count, and MaxTouch how many counters one
+// may look at.
+const (
+	MaxHits  = 500
+	MaxTouch = 100
+)
 
 // Hit is one hit of a counter. It must have been checked.
 type Hit struct {
@@ -67,11 +71,25 @@ func RequestToken(request, id string) Token { return Token{"r" + request + "\x00
 // newRunID is a run id for who is no node.
 func newRunID() string { return "h" + strconv.FormatUint(rand.Uint64(), 36) }
 
-// Hit counts at most MaxHits hits in one step, and answers in their order. A
-// repeated call with the same token counts nothing and answers the same.
+// Hit counts at most MaxHits hits, and answers in their order: in one step, unless
+// so many of them open windows or fire that the rest goes into another. A repeated
+// call with the same token counts nothing and answers the same.
 func (s *Store) Hit(ctx context.Context, token Token, hits []Hit) ([]HitResult, error) {
+	results := make([]HitResult, 0, len(hits))
+	for len(results) < len(hits) {
+		some, err := s.hitSome(ctx, token, hits[len(results):])
+		if err != nil {
+			return results, err
+		}
+		results, token = append(results, some...), NewToken()
+	}
+	return results, nil
+}
+
+// hitSome counts the first of some hits, one at least.
+func (s *Store) hitSome(ctx context.Context, token Token, hits []Hit) ([]HitResult, error) {
 	args := make([]any, 0, 5+3*len(hits))
-	args = append(args, s.Wake(s.db), newRunID()+".", token.text, token.keep.Milliseconds())
+	args = append(args, s.Wake(s.db), newRunID(), token.text, token.keep.Milliseconds())
 	args = appendHits(args, hits)
 	reply, err := s.run(ctx, s.hit, args...)
 	if err != nil {
@@ -114,20 +132,29 @@ func appendHits(args []any, hits []Hit) []any {
 
 // Touch looks at what other clients have counted: it opens and ends windows,
 // fires what has crossed its threshold, and gives counters the TTL that they
-// lack. It takes at most MaxHits ids, and says whether one of them has crossed
+// lack. It takes at most MaxTouch ids, and says whether one of them has crossed
 // its threshold now.
-func (s *Store) Touch(ctx context.Context, ids []string) (bool, error) {
-	args := make([]any, 0, 5+3*len(ids))
-	args = append(args, s.Wake(s.db), newRunID()+".", "", 0, "full")
-	for _, id := range ids {
-		args = append(args, id, 0, "")
+func (s *Store) Touch(ctx context.Context, ids []string) (fired bool, err error) {
+	for len(ids) > 0 {
+		args := make([]any, 0, 5+3*len(ids))
+		args = append(args, s.Wake(s.db), newRunID(), "", 0, "full")
+		for _, id := range ids {
+			args = append(args, id, 0, "")
+		}
+		reply, err := s.run(ctx, s.hit, args...)
+		if err != nil {
+			return fired, err
+		}
+		text := asString(reply[0])
+		fired = fired || strings.Contains(text, "!")
+		ids = ids[min(len(ids), 1+strings.Count(text, " ")):]
 	}
-	reply, err := s.run(ctx, s.hit, args...)
-	return err == nil && strings.Contains(asString(reply[0]), "!"), err
+	return fired, nil
 }
 
 // parseHits reads the answer of hit.lua: `count/need!@ends …`, where need and ends
 // are those of the hit before unless given, and `+n` for n more that count on by 1.
+// It may answer only the first of n hits.
 func parseHits(text string, n int) ([]HitResult, error) {
 	bad := func() error { return fmt.Errorf("the answer to %d hits can't be read: it begins %.60q", n, text) }
 	results := make([]HitResult, 0, n)
@@ -169,7 +196,7 @@ func parseHits(text string, n int) ([]HitResult, error) {
 		}
 		results = append(results, last)
 	}
-	if len(results) != n {
+	if len(results) == 0 || len(results) > n {
 		return nil, bad()
 	}
 	return results, nil

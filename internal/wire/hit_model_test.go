@@ -73,7 +73,6 @@ func (m *counting) counter(id string) *counter {
 // count is what Redis does with a hit, by 0 with a look.
 func (m *counting) count(c *counter, by int64) wire.HitResult {
 	now := m.now()
-	c.recognise()
 	if c.open != nil && (!c.ours || !now.Before(c.open.ends)) {
 		m.end(c)
 	}
@@ -107,16 +106,6 @@ func (m *counting) count(c *counter, by int64) wire.HitResult {
 		}
 	}
 	return result
-}
-
-// recognise takes a counter without a TTL for the one of the open window, if it has
-// the count that was last seen. If it was another one, then what was seen is lost:
-// somebody deleted it.
-func (c *counter) recognise() {
-	if w := c.open; w != nil && !c.ours && !w.fired && c.value != 0 && c.value == w.seen {
-		c.dropped += w.seen
-		c.ours = true
-	}
 }
 
 func (m *counting) fire(c *counter, reason string, count int64) {
@@ -166,7 +155,6 @@ func (m *counting) passed() {
 func (m *counting) isClaimed(runs []wire.Run) {
 	for _, c := range m.counters {
 		if c.open != nil && !m.now().Before(c.open.ends) {
-			c.recognise()
 			m.end(c)
 		}
 	}

@@ -14,6 +14,7 @@ type Heartbeat struct {
 	Gone []string  // nodes whose runs are to be reaped
 
 	Defined int64 // rises whenever thresholds are defined or removed
+	Nodes   int64 // that hold a lease
 }
 
 // Pulse is what a node sends with a heartbeat.
@@ -29,13 +30,13 @@ type Pulse struct {
 func (s *Store) Beat(ctx context.Context, p Pulse) (Heartbeat, error) {
 	reply, err := s.run(ctx, s.beat, p.Node, ceilMS(p.Lease), p.Info, flag(p.Canary, "canary"), flag(p.First, "first"))
 	if err == nil {
-		err = need(reply, 4)
+		err = need(reply, 5)
 	}
 	if err != nil {
 		return Heartbeat{}, err
 	}
-	beat := Heartbeat{Now: clock(reply[0], reply[1]), Held: asInt(reply[2]) == 1, Defined: asInt(reply[3])}
-	for _, name := range reply[4:] {
+	beat := Heartbeat{Now: clock(reply[0], reply[1]), Held: asInt(reply[2]) == 1, Defined: asInt(reply[3]), Nodes: asInt(reply[4])}
+	for _, name := range reply[5:] {
 		beat.Gone = append(beat.Gone, asString(name))
 	}
 	return beat, nil

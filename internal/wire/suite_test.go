@@ -12,7 +12,7 @@ type check struct {
 }
 
 func suite() []check {
-	return slices.Concat(armChecks, claimChecks, settleChecks, adoptChecks, changeChecks, nodeChecks, readChecks, hitChecks,
+	return slices.Concat(armChecks, claimChecks, settleChecks, adoptChecks, changeChecks, nodeChecks, readChecks, hitChecks, guardChecks,
 		windowChecks, bareChecks, itemChecks, defineChecks)
 }
 
@@ -36,9 +36,10 @@ func TestRedis(t *testing.T) {
 // repeats are checks for which a second call means something else: one more
 // beat, another round of ZSCAN, or a change of their own between two calls.
 var repeats = map[string]bool{
-	"node: one that is late itself judges nobody":             true,
-	"node: thousands of leases are reaped in rounds":          true,
-	"page: a change between any two commands leaves none out": true,
+	"node: one that is late itself judges nobody":                           true,
+	"node: thousands of leases are reaped in rounds":                        true,
+	"page: a change between any two commands leaves none out":               true,
+	"guard: a look that is made again does not take back what fired before": true,
 }
 
 // TestEveryScriptTwice runs all checks with every script executed twice in a

@@ -39,6 +39,7 @@ const (
 const (
 	MaxCount        = 1<<53 - 1 // beyond it Lua can't count
 	MaxItems        = 10_000
+	MaxPatterns     = 256 // each is compared with each id that has no window yet
 	MaxItemBytes    = 1 << 20
 	DefaultMaxItems = 1000
 	DefaultMaxBytes = 256 << 10
@@ -105,6 +106,8 @@ func (t Threshold) check(longest time.Duration) error {
 		return bad("pattern %q has %d *: a pattern has one", t.ID, stars)
 	case t.ID[0] == '*':
 		return bad("pattern %q begins with *, and so would count every key: begin it with a prefix", t.ID)
+	case isPattern(t.ID) && matchesInternal(t.ID):
+		return bad("pattern %q would match Keyfuse's own keys: put more text before the *", t.ID)
 	case t.Count < 1:
 		return bad("the count is %d, want at least 1", t.Count)
 	case t.Count > MaxCount:
@@ -133,6 +136,14 @@ func (t Threshold) check(longest time.Duration) error {
 		return bad("the longest wait is longer than %s", longest)
 	}
 	return nil
+}
+
+func isPattern(id string) bool { return strings.Contains(id, "*") }
+
+// matchesInternal says whether a pattern could match keys that are no counters.
+func matchesInternal(pattern string) bool {
+	head, _, _ := strings.Cut(pattern, "*")
+	return strings.HasPrefix("class:", head) || strings.HasPrefix("keyfuse:", head)
 }
 
 // text is the definition as define.lua keeps it: see window.lua.
@@ -222,12 +233,13 @@ const (
 	DefinedReplaced
 	DefinedSame
 	RefusedEqual // another pattern would match some ids equally
+	RefusedMany  // there are MaxPatterns already
 )
 
 // Define defines a threshold, which must be complete. other is the pattern that
 // was in the way if it was refused.
 func (s *Store) Define(ctx context.Context, t Threshold) (outcome Defined, other string, err error) {
-	reply, err := s.run(ctx, s.define, t.ID, t.text(), t.payloadText(), s.Wake(s.db))
+	reply, err := s.run(ctx, s.define, t.ID, t.text(), t.payloadText(), s.Wake(s.db), MaxPatterns)
 	if err == nil {
 		err = need(reply, 2)
 	}
@@ -254,6 +266,11 @@ func (s *Store) DefinedVersion(ctx context.Context) (int64, error) {
 		return 0, nil
 	}
 	return version, err
+}
+
+// ThresholdIDs are the ids and patterns that have a definition.
+func (s *Store) ThresholdIDs(ctx context.Context) ([]string, error) {
+	return s.rdb.HKeys(ctx, s.Of("thresholds")).Result()
 }
 
 // Thresholds are all definitions, in the order of their ids. One that can't be
@@ -346,14 +363,14 @@ type Matcher struct {
 	patterns []string
 }
 
-// NewMatcher makes a matcher of definitions.
-func NewMatcher(all []Threshold) *Matcher {
+// NewMatcher makes a matcher of the ids and patterns of definitions.
+func NewMatcher(ids []string) *Matcher {
 	m := &Matcher{own: make(map[string]struct{})}
-	for _, t := range all {
-		if strings.Contains(t.ID, "*") {
-			m.patterns = append(m.patterns, t.ID)
+	for _, id := range ids {
+		if isPattern(id) {
+			m.patterns = append(m.patterns, id)
 		} else {
-			m.own[t.ID] = struct{}{}
+			m.own[id] = struct{}{}
 		}
 	}
 	return m
@@ -370,6 +387,9 @@ func (m *Matcher) Patterns() []string { return m.patterns }
 
 // Match says whether an id is a counter.
 func (m *Matcher) Match(id string) bool {
+	if len(id) > MaxID || IsInternal(id) {
+		return false
+	}
 	if _, ok := m.own[id]; ok {
 		return true
 	}

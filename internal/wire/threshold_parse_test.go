@@ -18,13 +18,13 @@ import (
 func TestDefinitionReadsWhatItWrote(t *testing.T) {
 	for _, payload := range []string{"", " ", "a b\nc", "\xff\x00", `"]}`, strings.Repeat("x", 1000)} {
 		want, err := Threshold{
-			ID: "c*", Task: "a/b", Payload: []byte(payload), Count: MaxCount, Within: 1500 * time.Microsecond, OnTimeout: TimeoutDrops,
+			ID: "d*", Task: "a/b", Payload: []byte(payload), Count: MaxCount, Within: 1500 * time.Microsecond, OnTimeout: TimeoutDrops,
 			Mode: Once, Debounce: time.Millisecond, MaxWait: time.Hour, MaxItems: 1, MaxBytes: 2,
 		}.Complete(time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := parseThreshold("c*", want.text(), want.payloadText())
+		got, err := parseThreshold("d*", want.text(), want.payloadText())
 		want.Within = 2 * time.Millisecond // never early
 		if err != nil || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
 			t.Errorf("%+v became %+v, %v", want, got, err)
@@ -104,11 +104,11 @@ func FuzzParseHits(f *testing.F) {
 			}
 			return
 		}
-		if len(results) != n {
+		if len(results) == 0 || len(results) > n {
 			t.Fatalf("%q: %d results for %d hits", text, len(results), n)
 		}
 		again, err := parseHits(formatHits(results), n)
-		if n > 0 && (err != nil || fmt.Sprint(again) != fmt.Sprint(results)) {
+		if err != nil || fmt.Sprint(again) != fmt.Sprint(results) {
 			t.Fatalf("%q: %+v became %+v, %v", text, results, again, err)
 		}
 	})

@@ -125,13 +125,18 @@ end
 local has_windows = redis.call('EXISTS', windows_key) == 1
 
 -- The count, reason and payload of the run that a window's end fires, or nil; and
--- whether its counter was replaced by one that counts for the next window.
+-- whether its counter counts for the next window: it was replaced, or somebody
+-- cancelled by deleting the class key, and what came since is left.
 local function end_window(id, w, class)
   local text, replaced = read_counter(id, w)
+  if not class then
+    local rest = not replaced and not w.fired and tonumber(text) - tonumber(last_count(id)) or 0
+    if rest > 0 then redis.call('SET', fuse_key(id), ms(rest)) end
+    return replaced or rest > 0
+  end
   local count, reason = outcome(id, w, text, replaced)
-  if not count or not class then return replaced end -- without a class key somebody cancelled by hand
-  local items = w.items > 0 and redis.call('GET', items_key(id)) or ''
-  return replaced, count, reason, window_payload(w, count, reason, w.ends, items, class)
+  if not count then return replaced end
+  return replaced, count, reason, window_payload(w, count, reason, w.ends, w.items > 0 and read_items(id) or '', class)
 end
 
 local function take_due(task, want)

@@ -3,8 +3,8 @@
 --
 -- A counter, while a script looks at it, has: id; name and def, its definition;
 -- text and value, as found; last, the count that was last seen; ttl, as
--- PEXPIRETIME gives it; found, the window that was open, and old_task, its task;
--- was, what it was like, if it goes on; replaced, see window.lua; window, the one
+-- PEXPIRETIME gives it; found, the window that was open, with old_task, old_def and
+-- stored_items as it was; was, what it was like, if it goes on; replaced, see window.lua; window, the one
 -- that is open now; opened, whether this script opened one; class, a class key of
 -- the client's own.
 
@@ -29,6 +29,7 @@ local function definition(name)
 end
 
 local function definition_of(id)
+  if #id > 512 or string.find(id, '^class:') or string.find(id, '^keyfuse:') then return nil end
   local own = definition(id)
   if own then return id, own end
   if not patterns then read_patterns() end
@@ -39,33 +40,40 @@ local function definition_of(id)
   end
 end
 
-local runs = 0
+-- A script may fire so many runs, and so many bytes of them; see hit.lua.
+local runs, fired_bytes = 0, 0
 local function fire_window(c, w, count, reason, due)
-  local items = w.items > 0 and (w == c.found and redis.call('GET', items_key(c.id)) or '') .. w.added or ''
-  local keeps_class = w == c.found and w.task == c.old_task
+  local items = w.items > 0 and (c.stored_items > 0 and w == c.found and read_items(c.id) or '') .. table.concat(w.added) or ''
+  local keeps_class = w == c.found and w.task == c.old_task and w.def == c.old_def
   local class = keeps_class and redis.call('MGET', class_key(c.id))[1] or c.class or class_of(w.def, w.task)
   local payload = window_payload(w, count, reason, due, items, class)
   fire(w.task, c.rid_prefix .. ms(runs), c.id, run_record(0, c.id, due, reason, 'threshold', count, payload))
   note_firing(w.def, reason, count, c.id)
-  runs = runs + 1
+  runs, fired_bytes = runs + 1, fired_bytes + #payload
 end
 
 -- What a window takes from its definition, at each look.
-local function follow(w, def)
-  w.need, w.timeout, w.task, w.slides = def.count, def.timeout, def.task, def.debounce > 0
+local function follow(w, c)
+  local def = c.def
+  w.need, w.timeout, w.task, w.slides, w.def = def.count, def.timeout, def.task, def.debounce > 0, c.name
 end
 
 -- Looks whether the window that was found goes on, and ends it if not.
 local function go_on_or_end(c, has_class)
   local w = c.found
   local over = w.ends <= now or not has_class
-  w.count = tonumber(c.last or 0)
+  w.count = tonumber(c.last)
   c.ttl = redis.call('PEXPIRETIME', fuse_key(c.id))
   c.replaced = is_replaced(w, c.text, c.ttl, c.last)
   if not over and not c.replaced then
     c.was = { count = w.count, ends = w.ends, fired = w.fired }
     c.window, w.count = w, c.value
-    return follow(w, c.def)
+    follow(w, c)
+    if w.def ~= c.old_def then
+      count_open(c.old_def, -1)
+      count_open(w.def, 1)
+    end
+    return
   end
   local count, reason = outcome(c.id, w, c.text, c.replaced)
   if count and has_class then fire_window(c, w, count, reason, math.min(w.ends, now)) end
@@ -80,10 +88,10 @@ local function look_at(c, record, has_class)
   c.name, c.def = definition_of(c.id)
   if not c.def then return 'N' end
   if c.text and not is_integer(c.text) or not c.text and redis.call('TYPE', fuse_key(c.id)).ok ~= 'none' then return 'W' end
-  c.value = tonumber(c.text or 0)
+  c.value, c.stored_items = tonumber(c.text or 0), 0
   c.found = record and read_window(record) or nil
   if not c.found then return end
-  c.old_task = c.found.task
+  c.old_task, c.old_def, c.stored_items = c.found.task, c.found.def, c.found.items
   go_on_or_end(c, has_class)
 end
 
@@ -103,12 +111,12 @@ end
 
 local function open(c)
   local length = c.def.debounce > 0 and c.def.debounce or c.def.within
-  local w = { start = now, ends = now + length, items = 0, added = '', def = c.name }
+  local w = { start = now, ends = now + length, items = 0, added = {}, added_bytes = 0 }
   if c.value ~= 0 and not c.found then -- a client may have given its counter a TTL already
     local at = redis.call('PEXPIRETIME', fuse_key(c.id))
     if at > now then w.ends = math.min(w.ends, at) end
   end
-  follow(w, c.def)
+  follow(w, c)
   c.window, c.opened = w, true
   count_open(c.name, 1)
   return w
@@ -119,8 +127,11 @@ local function no_place(c, item)
   local w, def = c.window, c.def
   if item == '' or w and w.fired then return nil end
   if w and w.items >= def.max_items then return 'I' end
-  local length = w and #w.added or 0
-  if w and w == c.found and w.items > 0 then length = length + redis.call('STRLEN', items_key(c.id)) end
+  local length = w and w.added_bytes or 0
+  if w and w == c.found and c.stored_items > 0 then
+    c.stored_bytes = c.stored_bytes or redis.pcall('STRLEN', items_key(c.id))
+    if type(c.stored_bytes) == 'number' then length = length + c.stored_bytes end
+  end
   if length + #item + 1 > def.max_bytes then return 'B' end
 end
 
@@ -140,12 +151,14 @@ local function hit(c, by, item)
   if w.slides and c.was and (by > 0 or count ~= c.was.count) then
     w.ends = math.min(now + def.debounce, w.start + def.longest)
   end
-  if item ~= '' then w.items, w.added = w.items + 1, w.added .. ',' .. item end
+  if item ~= '' then
+    w.items, w.added[#w.added + 1], w.added_bytes = w.items + 1, ',' .. item, w.added_bytes + #item + 1
+  end
   if count < w.need then return nil, w, false end
 
   fire_window(c, w, by == 0 and c.text or ms(count), 'threshold', now)
   if def.once then
-    w.fired, w.items, w.added = true, 0, ''
+    w.fired, w.items, w.added, w.added_bytes = true, 0, {}, 0
   else
     count_open(w.def, -1)
     c.window, c.value, c.was = nil, 0, nil

@@ -3,7 +3,7 @@
 -- have counted.
 --
 -- KEYS  1 root
--- ARGV  1 wake-up channel   2 what the ids of runs begin with; no other call's do
+-- ARGV  1 wake-up channel   2 what the ids of runs begin with
 --       3 token, by which a call that is made again after a lost reply is known;
 --         '' if all hits are by 0, which may be made again
 --       4 for how long it is known, in ms
@@ -16,14 +16,17 @@
 --         before. Or why a hit was refused, so that it changed nothing: N no
 --         definition, W the counter is no integer, O it would overflow, J the id is
 --         a pending job's, I too many items, B too many bytes of items. `-` for a
---         hit by 0 where nothing is counted.
+--         hit by 0 where nothing is counted. There are fewer than hits if those
+--         that are left would take too long: make another call for them.
 -- Cost  some 10 commands a call, 1 for each id whose window goes on, some 10 for
 --       each window that opens or ends. Replaying it changes nothing, and answers
 --       the same.
 --
 -- The first write is one that a full Redis refuses: then nothing has changed.
 
-local channel, rid_prefix, token, keep = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local channel, token, keep = ARGV[1], ARGV[3], tonumber(ARGV[4])
+-- A look may be made again, and by then something else may fire.
+local rid_prefix = ARGV[2] .. '.' .. time[1] .. string.format('%06d', time[2]) .. '.'
 local FIRST, STEP = 6, ({ ids = 1, runs = 2, full = 3 })[ARGV[5]]
 local counted, counted_until = root .. 'counted', root .. 'counted_until'
 local only_look = token == ''
@@ -62,25 +65,32 @@ local function read_tail(text)
   local known = tails[text]
   if known == nil then
     local state, at, need = string.match(text, '^(%a+) (%d+) (%d+)')
-    known = state == 'counting' and at == defined and { need = tonumber(need), text = need }
+    known = state == 'counting' and at == defined and #need <= 16 and { need = tonumber(need), text = need }
     tails[text] = known
   end
   return known
 end
 
+local function expiry_at(ends)
+  local expiry = expiries[ends]
+  if not expiry then
+    expiry = tonumber(ends) + GRACE
+    expiries[ends] = expiry
+  end
+  return expiry
+end
+
 local quick = {} -- by place: {count, need, …}, or false if there is more to do
 local function look_quickly(at)
-  local record, value = records[at], values[at]
-  if not record or not value or value ~= counts[at] or not has_class(at) then return false end
+  local record, value, last = records[at], values[at], counts[at]
+  if not record or not value or not last or not has_class(at) then return false end
   local ends = string.sub(record, 1, 13)
   local known = ends > now13 and read_tail(string.sub(record, TIMES + 1))
   if not known then return false end
-  local expiry = expiries[ends]
-  if not expiry then
-    expiry = ms(tonumber(ends) + GRACE)
-    expiries[ends] = expiry
-  end
-  return { count = tonumber(value), need = known.need, need_text = known.text, ends_text = ends, expiry = expiry, hit = false }
+  if value ~= last and not (is_integer(value) and is_integer(last) and tonumber(value) > tonumber(last)) then return false end
+  local count, expiry = tonumber(value), expiry_at(ends)
+  if not count or count >= known.need or redis.call('PEXPIRETIME', keys[at]) ~= expiry then return false end
+  return { count = count, need = known.need, need_text = known.text, ends_text = ends }
 end
 
 local counters, answers = {}, {}
@@ -94,18 +104,27 @@ local function say(count, need, has_fired, ends)
   answers[#answers + 1] = count
 end
 
+-- Hits that may do more than to count take some 30 µs each: no more of them go into
+-- a call than take a few ms, nor more firings.
+local WORK, FIRINGS, BYTES = 150, 50, 1048576
+local work = 0
+local function is_enough() return work >= WORK or runs >= FIRINGS or fired_bytes >= BYTES end
+
 -- Counts a hit that may do more than that.
 local function count_fully(at, by, item)
+  work = work + 1
   local c = counters[at]
   if not c then
-    c = { id = ids[at], text = values[at] or nil, last = counts[at] or nil, rid_prefix = rid_prefix }
+    local last = counts[at]
+    c = { id = ids[at], text = values[at] or nil, last = last and is_integer(last) and last or '0', rid_prefix = rid_prefix .. at .. '.' }
     c.refused = look_at(c, records[at], has_class(at))
     counters[at] = c
-    if quick[at] then c.window.count, quick[at] = quick[at].count, false end
+    if quick[at] and c.window then c.window.count = quick[at].count end
+    quick[at] = false
   end
   local refused, w, has_fired = c.refused, nil, false
   if not refused then refused, w, has_fired = hit(c, by, item) end
-  if w then return say(ms(math.min(w.count, MAX_COUNT)), ms(w.need), has_fired, ms(w.ends)) end
+  if w then return say(ms(math.min(w.count, MAX_COUNT)), ms(w.need), has_fired, ms13(w.ends)) end
   answers[#answers + 1] = refused or '-'
 end
 
@@ -121,11 +140,16 @@ local function count_run(at, by, times, item)
   while times > 0 do
     local w = quick[at] or counters[at] and counters[at].window
     local n = only_count(w, by, times, item)
-    if n > 0 then
+    if by == 0 and quick[at] then
+      n, w.hit = 1, true
+      answers[#answers + 1] = '-'
+    elseif n > 0 then
       local first = ms(w.count + by)
       w.count, w.hit = w.count + n * by, true
-      say(first, w.need_text or ms(w.need), false, w.ends_text or ms(w.ends))
+      say(first, w.need_text or ms(w.need), false, w.ends_text or ms13(w.ends))
       if n > 1 then answers[#answers + 1] = '+' .. ms(n - 1) end
+    elseif is_enough() then
+      return false
     else
       n = 1
       count_fully(at, by, item)
@@ -134,16 +158,16 @@ local function count_run(at, by, times, item)
   end
 end
 
+local function count_at(i)
+  local at = places[ARGV[i]]
+  if STEP == 1 then return count_run(at, 1, 1, '') end
+  if STEP == 2 then return count_run(at, 1, tonumber(ARGV[i + 1]), '') end
+  return count_run(at, tonumber(ARGV[i + 1]), 1, ARGV[i + 2])
+end
+
 local function count_all()
   for i = FIRST, #ARGV, STEP do
-    local at = places[ARGV[i]]
-    if STEP == 1 then
-      count_run(at, 1, 1, '')
-    elseif STEP == 2 then
-      count_run(at, 1, tonumber(ARGV[i + 1]), '')
-    else
-      count_run(at, tonumber(ARGV[i + 1]), 1, ARGV[i + 2])
-    end
+    if count_at(i) == false then break end
   end
   return table.concat(answers, ' ')
 end
@@ -175,28 +199,30 @@ local function plan_window(c, record_was)
   local record = window_record(w)
   if record ~= record_was then add(written.records, c.id, record) end
   if not was or w.count ~= was.count then add(written.counts, c.id, ms(math.min(w.count, MAX_COUNT))) end
-  if not was or c.old_task ~= w.task then add(written.classes, class_key(c.id), c.class or class_of(w.def, w.task)) end
+  if not was or c.old_task ~= w.task or c.old_def ~= w.def then add(written.classes, class_key(c.id), c.class or class_of(w.def, w.task)) end
   if not was or c.old_task ~= w.task or was.ends ~= w.ends then add(list_of(written.index, w.task), ms(w.ends), c.id) end
   if c.old_task and c.old_task ~= w.task then add(list_of(written.unindex, c.old_task), c.id) end
-  if c.found and c.found ~= w or was and w.fired ~= was.fired then add(written.gone, items_key(c.id)) end
+  if c.stored_items > 0 and (c.found ~= w or w.fired) or #w.added > 0 and (c.found ~= w or c.stored_items == 0) then
+    add(written.gone, items_key(c.id))
+  end
 end
 
 -- Writes a counter so that other clients see what is counted, with its TTL.
 local function write_counter(c)
   local w = c.window
-  local ttl = w.fired and w.ends or w.ends + GRACE
+  local ttl = expiry_of(w)
   if not c.was or c.ttl ~= ttl or w.count ~= c.value then
     redis.call('SET', fuse_key(c.id), w.count == c.value and c.text or ms(w.count), 'PXAT', ms(ttl))
   end
-  if w.added ~= '' then redis.call('APPEND', items_key(c.id), w.added) end
+  if #w.added > 0 then redis.pcall('APPEND', items_key(c.id), table.concat(w.added)) end
 end
 
 local function plan_all()
   for at = 1, #ids do
     local c, q = counters[at], quick[at]
-    if q and q.hit then
-      q.text = ms(q.count)
-      add(written.counts, ids[at], q.text)
+    if q then
+      q.text = q.hit and ms(q.count)
+      if q.hit and q.text ~= counts[at] then add(written.counts, ids[at], q.text) end
     elseif c and c.window then
       plan_window(c, records[at])
     elseif c and not c.refused then
@@ -217,8 +243,8 @@ local function write_all()
   for task, list in pairs(written.unindex) do redis.call('ZREM', due_key(task), unpack(list)) end
   for at = 1, #ids do
     local c, q = counters[at], quick[at]
-    if q and q.hit then
-      redis.call('SET', keys[at], q.text, 'PXAT', q.expiry) -- its TTL too, in case somebody took it
+    if q then
+      if q.hit and q.text ~= values[at] then redis.call('SET', keys[at], q.text, 'KEEPTTL') end
     elseif c and c.window then
       write_counter(c)
     end

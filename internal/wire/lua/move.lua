@@ -5,7 +5,7 @@
 -- KEYS  1 root
 -- ARGV  1 id   2 when, in ms, or +ms from now   3 timer | manual: manual is now,
 --       and says that somebody fired it by hand   4 wake-up channel
---       5 what to call the run that a window fires
+--       5 what the id of the run begins with that a window fires
 -- Answer  {code, due in ms, task, run id, count of a window that was fired}: 0
 --         nothing there, 1 moved, 2 a run of it is under way, 3 it is among the
 --         dead letters, 4 its class key makes no job, 5 it is a window, whose end
@@ -23,17 +23,18 @@ local window = class == 'string' and redis.call('HGET', windows_key, id) -- else
 window = window and read_window(window)
 if window then
   if not manual or window.fired then return { WINDOW, 0, '', '' } end
+  local rid = ARGV[5] .. '.' .. time[1] .. string.format('%06d', time[2]) -- another one if this is made again
   local text, replaced = read_counter(id, window)
   local count = replaced and last_count(id) or text
-  local items = window.items > 0 and redis.call('GET', items_key(id)) or ''
+  local items = window.items > 0 and read_items(id) or ''
   local payload = window_payload(window, count, 'manual', now, items, redis.call('GET', class_key(id)))
-  fire(window.task, ARGV[5], id, run_record(0, id, now, 'manual', 'manual', count, payload))
+  fire(window.task, rid, id, run_record(0, id, now, 'manual', 'manual', count, payload))
   note_firing(window.def, 'manual', count, id)
   write_fired(channel)
   remove_window(id, window, replaced)
   redis.call('ZREM', due_key(window.task), id)
   write_notes()
-  return { MOVED, now_text, window.task, ARGV[5], count }
+  return { MOVED, now_text, window.task, rid, count }
 end
 
 if class ~= 'none' then

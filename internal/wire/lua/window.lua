@@ -12,9 +12,12 @@
 --
 -- The counter holds the truth while it has the TTL that we gave it: a day
 -- longer than the window, so that hits of other clients count as long as nobody
--- has closed it. One that is gone, or has no TTL and another count than was last
--- seen, is not the one that we knew: somebody else's EXPIRE or DEL ended the window,
--- and keyfuse:counts tells its count.
+-- has closed it. One that is gone, has no TTL, or has another TTL and counts less
+-- than was seen, is not the one that we knew: somebody else's EXPIRE, DEL or SET
+-- ended the window, and keyfuse:counts tells its count.
+--
+-- What others may have written under keyfuse: must not stop the script that meets
+-- it, for many windows go through one call.
 
 local GRACE = 86400000
 local MAX_COUNT = 9007199254740991 -- 2^53 - 1: beyond it Lua can't count
@@ -31,19 +34,31 @@ local function is_integer(value)
   return value == '0' or digits and (#digits < 19 or #digits == 19 and digits <= '9223372036854775807')
 end
 
+-- The TTL of a window's counter, as PEXPIRETIME gives it.
+local function expiry_of(w) return w.fired and w.ends or w.ends + GRACE end
+
 -- Whether the counter of a window, with this value and this PEXPIRETIME, is another
 -- one than that which had this count when it was last seen.
 local function is_replaced(w, value, ttl, last)
-  return not value or not is_integer(value) or ttl < 0 and (w.fired or value ~= last)
+  return not value or not is_integer(value) or ttl < 0 or ttl ~= expiry_of(w) and tonumber(value) < tonumber(last)
 end
 
 -- The count that was last seen, as text.
-local function last_count(id) return redis.call('HGET', counts_key, id) or '0' end
+local function last_count(id)
+  local last = redis.call('HGET', counts_key, id)
+  return last and is_integer(last) and last or '0'
+end
 
 -- The value of a window's counter, and whether that is another counter.
 local function read_counter(id, w)
   local text = redis.call('MGET', fuse_key(id))[1] -- false for another type
   return text, is_replaced(w, text, redis.call('PEXPIRETIME', fuse_key(id)), last_count(id))
+end
+
+-- The items that a window has collected.
+local function read_items(id)
+  local items = redis.pcall('GET', items_key(id))
+  return type(items) == 'string' and items or ''
 end
 
 -- A pattern's text before and after its *, which stands for any bytes; nil if
@@ -57,11 +72,11 @@ end
 local function read_window(text)
   local ends, start, state, need, items, timeout, task, def =
     string.match(text, '^(%d+) (%d+) (%a+) %d+ (%d+) (%d+) (%a+) (%S+) (.*)$')
-  if not ends then return nil end
+  if not ends or math.max(#ends, #start) > 13 or math.max(#need, #items) > 16 then return nil end
   return {
     ends = tonumber(ends), start = tonumber(start), need = tonumber(need), items = tonumber(items),
     fired = state == 'fired', timeout = timeout, task = task, def = def,
-    added = '', -- items of this call
+    added = {}, added_bytes = 0, -- items of this call
   }
 end
 
@@ -98,7 +113,7 @@ end
 local function read_definition(text)
   local count, within, timeout, mode, debounce, longest, max_items, max_bytes, task =
     string.match(text, '^(%d+) (%d+) (%a+) (%a+) (%d+) (%d+) (%d+) (%d+) (%S+)$')
-  if not count then return nil end
+  if not count or math.max(#count, #within, #debounce, #longest, #max_items, #max_bytes) > 16 then return nil end
   return {
     count = tonumber(count), within = tonumber(within), timeout = timeout, once = mode == 'once',
     debounce = tonumber(debounce), longest = tonumber(longest),
@@ -108,11 +123,17 @@ end
 
 -- The payload of a definition, as a member of a JSON object and as it is: apart from
 -- the rest, for it may be long, and few hits need it. Kept as `#json json payload`.
+local payloads = {}
 local function read_payload(name)
-  local text = redis.call('HGET', payloads_key, name) or ''
-  local length, from = string.match(text, '^(%d+) ()')
-  if not length then return '', '' end
-  return string.sub(text, from, from + length - 1), string.sub(text, from + length)
+  local known = payloads[name]
+  if not known then
+    local text = redis.call('HGET', payloads_key, name) or ''
+    local length, from = string.match(text, '^(%d+) ()')
+    known = { '', '' }
+    if length then known = { string.sub(text, from, from + length - 1), string.sub(text, from + length) } end
+    payloads[name] = known
+  end
+  return known[1], known[2]
 end
 
 -- What the class keys of a definition hold.
@@ -146,13 +167,14 @@ end
 
 local function write_notes()
   for def, n in pairs(opened) do
-    if n ~= 0 and redis.call('HINCRBY', root .. 'open', def, n) <= 0 then redis.call('HDEL', root .. 'open', def) end
+    local left = n ~= 0 and redis.pcall('HINCRBY', root .. 'open', def, n)
+    if type(left) == 'number' and left <= 0 then redis.call('HDEL', root .. 'open', def) end
   end
   for def, list in pairs(firings) do
     if redis.call('HEXISTS', thresholds_key, def) == 1 then -- else nobody would ever remove the list
       local from = math.max(1, #list - LAST_FIRINGS + 1)
-      redis.call('LPUSH', root .. 'firings:' .. def, unpack(list, from))
-      redis.call('LTRIM', root .. 'firings:' .. def, 0, LAST_FIRINGS - 1)
+      redis.pcall('LPUSH', root .. 'firings:' .. def, unpack(list, from))
+      redis.pcall('LTRIM', root .. 'firings:' .. def, 0, LAST_FIRINGS - 1)
     end
   end
 end
@@ -186,6 +208,7 @@ end
 local function outcome(id, w, value, replaced)
   if w.fired then return nil end
   local count = replaced and last_count(id) or value
+  if tonumber(count) <= 0 then return nil end
   if tonumber(count) >= w.need then return count, 'threshold' end
   if w.timeout == 'fire' then return count, 'timeout' end
 end
