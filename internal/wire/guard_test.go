@@ -42,7 +42,7 @@ func guardForeign(w *world) {
 		must(w.rdb.FlushAll(w.Context()).Result())(w)
 		clear(w.seq)
 		for _, id := range []string{"b*d", "good"} {
-			w.define(wire.Threshold{ID: id, Count: 30, Task: "t-" + strings.Trim(id, "*bd")})
+			w.define(wire.Threshold{ID: id, Count: 30, Task: "t-" + strings.Trim(id, "*bd"), Within: 5 * w.span})
 		}
 		if name != "items" {
 			w.hitAll(wire.Hit{ID: "bad", By: 1, Item: `"i"`}, wire.Hit{ID: "good", By: 1})
@@ -132,10 +132,11 @@ func guardPatterns(w *world) {
 }
 
 func guardLong(w *world) {
-	w.define(wire.Threshold{ID: "c", Count: 1, Payload: []byte(strings.Repeat("x", 100<<10)), Within: lease})
+	w.define(wire.Threshold{ID: "c", Count: 1, Payload: []byte(strings.Repeat("x", 40<<10)), Within: lease})
 	w.define(wire.Threshold{ID: "d*", Count: 9, Within: lease})
+	const n = 80
 	all := hits()
-	for i := range wire.MaxHits / 2 {
+	for i := range n {
 		all = append(all, wire.Hit{ID: "c", By: 1}, wire.Hit{ID: fmt.Sprint("d", i), By: 1})
 	}
 	results := w.hitAll(all...)
@@ -149,7 +150,7 @@ func guardLong(w *world) {
 		}
 	}
 	equal(w, "runs", w.counts("mail").Retrying, int64(fired))
-	equal(w, "windows", w.activity("d*").Open, wire.MaxHits/2)
+	equal(w, "windows", w.activity("d*").Open, n)
 }
 
 func guardOwnPayload(w *world) {
