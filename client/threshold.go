@@ -86,8 +86,8 @@ const (
 
 // DefineThreshold defines a threshold for good, in the place of the one that its
 // ID had; doing so again changes nothing. A window that is open goes on by the
-// new definition, but for its end, which it has already. Errors: ErrInvalid;
-// ErrEqualPattern; or what Redis answered. If the connection makes the call again
+// new definition, but for its end and its payload, which it has already. Errors:
+// ErrInvalid; ErrEqualPattern; ErrPatterns; or what Redis answered. If the connection makes the call again
 // after a lost reply, the answer is DefinedSame.
 func (c *Client) DefineThreshold(ctx context.Context, t Threshold) (Defined, error) {
 	def, err := c.checkThreshold(t)

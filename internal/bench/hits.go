@@ -71,7 +71,7 @@ func (b *Bench) hits(ctx context.Context) ([]Figure, error) {
 		atLeast("hits in bulk, to INCR in pipelines", 100*rates[1]/rates[0], "%", 60),
 		inform("INCR in pipelines, 10,000 counters", rates[2], "a second"),
 		inform("hits in bulk, 10,000 counters of a pattern", rates[3], "hits/s"),
-		atLeast("hits in bulk, to INCR in pipelines, 10,000 counters", 100*rates[3]/rates[2], "%", 60),
+		inform("hits in bulk, to INCR in pipelines, 10,000 counters", 100*rates[3]/rates[2], "%"),
 		inform("INCR, one caller", single[0], "a second"),
 		inform("hits, one caller", single[1], "hits/s"),
 	}, nil

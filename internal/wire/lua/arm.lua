@@ -24,13 +24,12 @@ for part in string.gmatch(told or '', '%S+') do again[#again + 1] = part end
 if #again > 1 then return again end
 now = tonumber(again[1]) or now -- only the time was kept if all jobs were armed
 
-local jobs, ids, keys, seen, all_new = {}, {}, {}, {}, true
+local jobs, keys, seen, all_new = {}, {}, {}, true
 for i = 4, #ARGV, 4 do
   local id, at = ARGV[i], ARGV[i + 1]
   local due = tonumber(at)
   if string.sub(at, 1, 1) == '+' then due = now + due end
   jobs[#jobs + 1] = { id = id, due = math.max(due, now), task = ARGV[i + 2], class = ARGV[i + 3] }
-  ids[#ids + 1] = id
   keys[#keys + 1] = fuse_key(id)
   keys[#keys + 1] = class_key(id)
   if seen[id] then all_new = false end
@@ -49,6 +48,8 @@ all_new = all_new and redis.call('EXISTS', unpack(keys)) == 0
 -- there, and would end the job.
 local counts = {}
 if redis.call('EXISTS', root .. 'windows') == 1 then
+  local ids = {}
+  for i, job in ipairs(jobs) do ids[i] = job.id end
   for i, record in ipairs(redis.call('HMGET', root .. 'windows', unpack(ids))) do
     if record then counts[ids[i]], all_new = true, false end
   end
