@@ -342,6 +342,9 @@ func TestCountersWithoutPermission(t *testing.T) {
 				w.define(client.Threshold{ID: "c", Task: "mail", Count: 1, Within: far})
 				w.incr("c")
 				n.firedFor("c", registry.ReasonThreshold, 1)
+				w.define(client.Threshold{ID: "d", Task: "mail", Count: 1, Within: far}) // it must not think now that it hears
+				w.incr("d")
+				n.firedFor("d", registry.ReasonThreshold, 1)
 				w.schedule(client.Spec{ID: "timer", Task: "mail", In: w.span})
 				n.firedFor("timer", registry.ReasonTimer, 0)
 			})
