@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -76,10 +75,10 @@ type HitResult struct {
 // HitMany counts many hits, a few hundred a round trip, and yields what became
 // of each, in order; meanwhile it reads and counts the next ones. A hit with a
 // RequestID has a round trip of its own. One that is refused does not stop the
-// others. An error from Redis is yielded once for the first hit of the chunk it
-// befell, and ends the sequence: what was yielded before is counted, and the chunk
-// is counted as a whole or not at all. Whoever stops early may have hits counted
-// that were not yielded: as many as were read.
+// others. An error from Redis is yielded once, for the first hit that it befell,
+// and ends the sequence: what was yielded before is counted; of that hit and those
+// behind it that were read, some may be, if it was the reply that was lost. Whoever
+// stops early may have hits counted that were not yielded: as many as were read.
 func (c *Client) HitMany(ctx context.Context, hits iter.Seq[Hit]) iter.Seq2[int, HitResult] {
 	return func(yield func(int, HitResult) bool) {
 		var counting sync.WaitGroup
@@ -97,15 +96,15 @@ func (c *Client) HitMany(ctx context.Context, hits iter.Seq[Hit]) iter.Seq2[int,
 			if counted == nil {
 				return true
 			}
-			if counted.err != nil {
-				yield(n, HitResult{Counted{ID: counted.hits[0].ID}, counted.err})
-				return false
-			}
 			for _, r := range counted.results {
 				if !yield(n, r) {
 					return false
 				}
 				n++
+			}
+			if counted.err != nil {
+				yield(n, HitResult{Counted{ID: counted.hits[len(counted.results)].ID}, counted.err})
+				return false
 			}
 			return true
 		}
@@ -148,7 +147,8 @@ func (chunk *chunkOfHits) add(hit Hit) {
 	chunk.bytes += len(hit.Item)
 }
 
-// count counts some hits in one call.
+// count counts some hits. After an error the results are those of the hits before
+// it.
 func (c *Client) count(ctx context.Context, hits []Hit) ([]HitResult, error) {
 	results := make([]HitResult, len(hits))
 	checked := make([]wire.Hit, 0, len(hits))
@@ -170,14 +170,14 @@ func (c *Client) count(ctx context.Context, hits []Hit) ([]HitResult, error) {
 	}
 	counted, err := c.store.Hit(ctx, tokenOf(hits[0]), checked)
 	if err != nil {
-		return nil, err
+		results = results[:places[len(counted)]]
 	}
 	for i, r := range counted {
 		result := &results[places[i]]
 		result.Count, result.Threshold, result.Fired, result.Ends = r.Count, r.Threshold, r.Fired, r.Ends
 		result.Err = refusedHit(checked[i], r.Outcome)
 	}
-	return results, nil
+	return results, err
 }
 
 // tokenOf is the token of a call that counts this hit, or also others if it has
@@ -195,7 +195,7 @@ func (c *Client) checkHit(hit Hit) error {
 		return err
 	}
 	switch {
-	case strings.Contains(hit.ID, "*"):
+	case wire.IsPattern(hit.ID):
 		return fmt.Errorf("%w: %q is a pattern: hit one of the keys that it matches", ErrInvalid, hit.ID)
 	case hit.By < 0:
 		return fmt.Errorf("%w: a hit by %d: want at least 1", ErrInvalid, hit.By)

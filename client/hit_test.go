@@ -31,6 +31,7 @@ var hitChecks = []check{
 	{"hit many: one with a request id comes in its turn", hitManyWithRequest},
 	{"hit many: big items are spread over calls", hitManyBig},
 	{"hit many: an error of Redis ends it, and what was answered is counted", hitManyBroken},
+	{"hit many: of a chunk that took several calls, what was counted before an error is told", hitManyBrokenInside},
 	{"hit many: stopping early stops reading", hitManyStops},
 	{"hit many: none", hitManyNone},
 }
@@ -302,6 +303,36 @@ func hitManyBroken(w *world) {
 		errs = append(errs, r.Err)
 	}
 	equal(w, "after its context ended", errs, []error{context.Canceled})
+}
+
+func hitManyBrokenInside(w *world) {
+	w.define(client.Threshold{ID: "u:*", Task: "mail", Count: 9, Within: time.Hour})
+	w.hit("u:before") // loads the script, which is a call of its own
+	broken := &failing{left: 1, err: errors.New("gone")}
+	w.rdb.AddHook(broken)
+	told, failed := 0, error(nil)
+	for i, r := range w.c.HitMany(w.Context(), func(yield func(client.Hit) bool) {
+		for i := range 400 { // each opens a window, which is more than one call does
+			if !yield(client.Hit{ID: fmt.Sprint("u:", i)}) {
+				return
+			}
+		}
+	}) {
+		if failed = r.Err; failed != nil {
+			if i != told || r.ID != fmt.Sprint("u:", told) {
+				w.Errorf("the error came with %d, %q", i, r.ID)
+			}
+			continue
+		}
+		told++
+	}
+	if !errors.Is(failed, broken.err) || told == 0 || told == 400 {
+		w.Errorf("%d were told, then %v", told, failed)
+	}
+	broken.left = 100
+	if info := must(w.c.Threshold(w.Context(), "u:*"))(w); info.Open != int64(told)+1 {
+		w.Errorf("%d windows are open, %d were told", info.Open, told)
+	}
 }
 
 func hitManyStops(w *world) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/keyfuse-io/keyfuse/internal/wire"
@@ -197,7 +196,7 @@ func (c *Client) describe(ctx context.Context, defs []wire.Threshold) ([]Thresho
 	}
 	for i := range all {
 		all[i].Open = activities[i].Open
-		if !strings.Contains(ids[i], "*") { // a key may be named like a pattern
+		if !wire.IsPattern(ids[i]) { // a key may be named like a pattern
 			all[i].Window = (*Window)(windows[i])
 		}
 		for _, fired := range activities[i].Fired {

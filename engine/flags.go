@@ -36,8 +36,7 @@ func (e *Engine) ensureFlags(ctx context.Context) (added bool, err error) {
 	err = e.store.Redis().ConfigSet(ctx, flagsSetting, flags+missing).Err()
 	switch {
 	case err != nil && missing == countFlag:
-		e.log.Warn("counters of other clients can't be heard; they are found when they are checked, seconds or a minute late",
-			"err", err, "next", "put `"+flagsSetting+" Ex$` into redis.conf")
+		e.troubles.note("hearing of counters", fmt.Errorf("%w; put `%s Ex$` into redis.conf; counters are found when they are checked", err, flagsSetting))
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("%s is %q and can't be set: %w; put `%s Ex` into redis.conf", flagsSetting, flags, err, flagsSetting)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -174,7 +173,7 @@ func (a *app) define(ctx context.Context, s *session, t client.Threshold, f thre
 // counter. It looks for a second at most, and finds nothing if it fails: what it
 // finds is only worth a warning.
 func (s *session) takenBy(ctx context.Context, pattern string) (string, bool) {
-	if !strings.Contains(pattern, "*") {
+	if !wire.IsPattern(pattern) {
 		return "", false
 	}
 	if _, err := s.Threshold(ctx, pattern); !errors.Is(err, client.ErrNoThreshold) {

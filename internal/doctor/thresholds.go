@@ -91,7 +91,7 @@ func (e *exam) untouched(found finding, partly string) Check {
 func (e *exam) tally(ctx context.Context, t *tally) (cut bool, err error) {
 	own := make(map[string]struct{})
 	for _, def := range e.thresholds {
-		if !strings.Contains(def.ID, "*") {
+		if !wire.IsPattern(def.ID) {
 			own[def.ID] = struct{}{}
 		}
 	}

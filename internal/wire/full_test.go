@@ -162,12 +162,15 @@ func fullTouch(w *world) {
 }
 
 func fullWindows(w *world) {
-	for _, id := range []string{"fire", "cancel", "end"} {
+	for _, id := range []string{"fire", "cancel", "end", "by hand"} {
 		w.define(wire.Threshold{ID: id, Count: 3})
 	}
 	w.define(wire.Threshold{ID: "drop", Count: 3, OnTimeout: wire.TimeoutDrops})
 	w.define(wire.Threshold{ID: "waits", Count: 1})
 	w.beat("n")
+	w.hit("by hand")
+	w.del("class:by hand")
+	w.incr("by hand", 1) // since then, for the next window
 	last := w.hitAll(item("fire", "x"), hits("cancel")[0], item("end", "y"), hits("drop")[0], hits("waits")[0])
 	w.memory("1")
 	before := w.dump()
@@ -178,5 +181,6 @@ func fullWindows(w *world) {
 	equal(w, "removed", w.undefine("cancel"), true)
 	w.until(last[3].Ends)
 	equal(w, "taken", len(w.take("n", "mail")), 3)
+	equal(w, "by hand", must(w.rdb.Get(w.Context(), "by hand").Result())(w), "1")
 	equal(w, "left", w.dumpOf("keyfuse:windows", "keyfuse:open", "keyfuse:due:mail", "keyfuse:items:end"), "")
 }

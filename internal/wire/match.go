@@ -16,7 +16,7 @@ type Matcher struct {
 func NewMatcher(ids []string) *Matcher {
 	m := &Matcher{own: make(map[string]struct{})}
 	for _, id := range ids {
-		if isPattern(id) {
+		if IsPattern(id) {
 			m.patterns = append(m.patterns, id)
 		} else {
 			m.own[id] = struct{}{}

@@ -106,7 +106,7 @@ func (t Threshold) check(longest time.Duration) error {
 		return bad("pattern %q has %d *: a pattern has one", t.ID, stars)
 	case t.ID[0] == '*':
 		return bad("pattern %q begins with *, and so would count every key: begin it with a prefix", t.ID)
-	case isPattern(t.ID) && matchesInternal(t.ID):
+	case IsPattern(t.ID) && matchesInternal(t.ID):
 		return bad("pattern %q would match Keyfuse's own keys: put more text before the *", t.ID)
 	case t.Count < 1:
 		return bad("the count is %d, want at least 1", t.Count)
@@ -138,7 +138,8 @@ func (t Threshold) check(longest time.Duration) error {
 	return nil
 }
 
-func isPattern(id string) bool { return strings.Contains(id, "*") }
+// IsPattern says whether a definition's id is a pattern.
+func IsPattern(id string) bool { return strings.Contains(id, "*") }
 
 // matchesInternal says whether a pattern could match keys that are no counters.
 func matchesInternal(pattern string) bool {
@@ -177,9 +178,7 @@ func JSONString(text string) string {
 	var out strings.Builder
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(text); err != nil {
-		panic(err) // a string can always be encoded
-	}
+	_ = enc.Encode(text) // a string can always be encoded, and a Builder written
 	return strings.TrimSuffix(out.String(), "\n")
 }
 

@@ -125,14 +125,14 @@ end
 local has_windows = redis.call('EXISTS', windows_key) == 1
 
 -- The count, reason and payload of the run that a window's end fires, or nil; and
--- whether its counter counts for the next window: it was replaced, or somebody
--- cancelled by deleting the class key, and what came since is left.
+-- whether its counter was replaced by one that counts for the next window. If
+-- somebody cancelled by deleting the class key, what came since is left: w.rest.
 local function end_window(id, w, class)
   local text, replaced = read_counter(id, w)
   if not class then
     local rest = not replaced and not w.fired and tonumber(text) - tonumber(last_count(id)) or 0
-    if rest > 0 then redis.call('SET', fuse_key(id), ms(rest)) end
-    return replaced or rest > 0
+    if rest > 0 then w.rest = ms(rest) end
+    return replaced
   end
   local count, reason = outcome(id, w, text, replaced)
   if not count then return replaced end
@@ -207,7 +207,10 @@ local function take_due(task, want)
     redis.call('HSET', running_key(task), unpack(leases))
     redis.call('ZADD', root .. 'ids', unpack(finders))
   end
-  for _, e in ipairs(ended) do remove_window(e[1], e[2], e[3]) end
+  for _, e in ipairs(ended) do
+    remove_window(e[1], e[2], e[3])
+    if e[2].rest then redis.call('SET', fuse_key(e[1]), e[2].rest) end
+  end
   for _, a in ipairs(aside) do set_aside(task, a[1], a[2], a[3]) end
   return done, #gone
 end

@@ -60,7 +60,7 @@ local function has_class(at) return all_classes or redis.call('EXISTS', class_ke
 -- its record says behind the times is read once for all that say the same.
 local TIMES = 28 -- bytes: two times and two spaces
 local now13 = ms13(now)
-local tails, expiries = {}, {}
+local tails = {}
 local function read_tail(text)
   local known = tails[text]
   if known == nil then
@@ -71,15 +71,6 @@ local function read_tail(text)
   return known
 end
 
-local function expiry_at(ends)
-  local expiry = expiries[ends]
-  if not expiry then
-    expiry = tonumber(ends) + GRACE
-    expiries[ends] = expiry
-  end
-  return expiry
-end
-
 local quick = {} -- by place: {count, need, …}, or false if there is more to do
 local function look_quickly(at)
   local record, value, last = records[at], values[at], counts[at]
@@ -88,8 +79,8 @@ local function look_quickly(at)
   local known = ends > now13 and read_tail(string.sub(record, TIMES + 1))
   if not known then return false end
   if value ~= last and not (is_integer(value) and is_integer(last) and tonumber(value) > tonumber(last)) then return false end
-  local count, expiry = tonumber(value), expiry_at(ends)
-  if not count or count >= known.need or redis.call('PEXPIRETIME', keys[at]) ~= expiry then return false end
+  local count = tonumber(value)
+  if not count or count >= known.need or redis.call('PEXPIRETIME', keys[at]) ~= tonumber(ends) + GRACE then return false end
   return { count = count, need = known.need, need_text = known.text, ends_text = ends }
 end
 

@@ -5,10 +5,10 @@
 -- class key, a place in the due index at the window's end, its count as it was last
 -- seen, in keyfuse:counts, and a record:
 --   ends start state defined need items timeout task definition
--- in ms, of 13 digits; counting | sliding (its hits move its end) | fired (mode once: closed until
--- it ends); when it was last looked at by its definition, as a number of
--- keyfuse:defined; how many hits fire it; items collected; fire | drop: what its
--- end does; and the id or pattern that defined it, which is any bytes.
+-- in ms, of 13 digits; counting | sliding (its hits move its end) | fired (mode
+-- once: closed until it ends); when it last followed its definition, as a number
+-- of keyfuse:defined; how many hits fire it; items collected; fire | drop: what
+-- its end does; and the id or pattern that defined it, which is any bytes.
 --
 -- The counter holds the truth while it has the TTL that we gave it: a day
 -- longer than the window, so that hits of other clients count as long as nobody
