@@ -30,6 +30,10 @@ var (
 	ErrDead       = errors.New("the job is among the dead letters")
 	ErrCounting   = errors.New("a threshold counts under this id")
 	ErrInvalid    = errors.New("invalid argument")
+	// ErrUnconfirmed comes with the job: it is scheduled, but a failover at this
+	// moment may lose it, for too few replicas have said that they have it. The same
+	// call with Keep asks again.
+	ErrUnconfirmed = errors.New("too few replicas confirm")
 )
 
 // Limits.
@@ -49,17 +53,26 @@ type Config struct {
 	MaxPayload int
 	// IDPrefix is what every id must begin with. Empty means any id.
 	IDPrefix string
+	// WaitReplicas is how many replicas shall have a job before Schedule and
+	// Reschedule return: what they have outlives the loss of the master. Zero means
+	// none. If fewer say so within WaitTimeout, the answer is ErrUnconfirmed.
+	WaitReplicas int
+	// WaitTimeout must be shorter than the connection's read timeout. Zero means
+	// one second.
+	WaitTimeout time.Duration
 }
 
-// Client schedules jobs in one Redis database. It may be used by many
-// goroutines, and has nothing to close.
+// Client schedules jobs in one Redis database, or in a cluster. It may be used by
+// many goroutines, and has nothing to close.
 type Client struct {
-	store *wire.Store
+	space *wire.Space
 	cfg   Config
 }
 
-// New makes a client on a connection that the caller keeps and closes. It does
-// not talk to Redis yet. It fails only if cfg makes no sense.
+// New makes a client on a connection that the caller keeps and closes: to one
+// Redis, to the master that Sentinel names, or to a cluster
+// (*redis.ClusterClient), where ids are spread over its masters. It does not talk
+// to Redis yet. It fails only if cfg makes no sense.
 func New(rdb redis.UniversalClient, cfg Config) (*Client, error) {
 	if cfg.MaxPayload < 0 {
 		return nil, errors.New("client: MaxPayload must not be negative")
@@ -67,11 +80,19 @@ func New(rdb redis.UniversalClient, cfg Config) (*Client, error) {
 	if cfg.MaxPayload == 0 {
 		cfg.MaxPayload = DefaultMaxPayload
 	}
-	store, err := wire.NewStore(rdb, wire.DBOf(rdb))
+	switch limit := wire.ReadTimeoutOf(rdb); {
+	case cfg.WaitReplicas < 0 || cfg.WaitTimeout < 0:
+		return nil, errors.New("client: WaitReplicas and WaitTimeout must not be negative")
+	case cfg.WaitTimeout == 0:
+		cfg.WaitTimeout = time.Second
+	case cfg.WaitReplicas > 0 && limit > 0 && cfg.WaitTimeout >= limit:
+		return nil, fmt.Errorf("client: WaitTimeout is %s, want less than the connection's read timeout of %s", cfg.WaitTimeout, limit)
+	}
+	space, err := wire.NewSpace(rdb)
 	if err != nil {
 		return nil, err
 	}
-	return &Client{store: store, cfg: cfg}, nil
+	return &Client{space: space, cfg: cfg}, nil
 }
 
 // State is where a job is: pending, running, retrying or dead. What fires before
@@ -133,7 +154,7 @@ func (c *Client) Pause(ctx context.Context, task string) (bool, error) {
 	if err := wire.CheckTask(task); err != nil {
 		return false, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	return c.store.Pause(ctx, task)
+	return c.space.AnyOf(func(s *wire.Store) (bool, error) { return s.Pause(ctx, task) })
 }
 
 // Resume undoes Pause, and says whether the task was paused.
@@ -141,5 +162,5 @@ func (c *Client) Resume(ctx context.Context, task string) (bool, error) {
 	if err := wire.CheckTask(task); err != nil {
 		return false, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	return c.store.Resume(ctx, task)
+	return c.space.AnyOf(func(s *wire.Store) (bool, error) { return s.Resume(ctx, task) })
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/keyfuse-io/keyfuse/internal/wire"
 )
 
@@ -18,44 +16,56 @@ type DeadFilter struct {
 // RequeueDead gives dead letters all their attempts again, due now, and returns
 // how many there were. A dead letter keeps its run id.
 func (c *Client) RequeueDead(ctx context.Context, f DeadFilter) (int, error) {
-	return c.eachDead(ctx, f, c.store.Requeue)
+	return c.eachDead(ctx, f, (*wire.Store).Requeue)
 }
 
 // DeleteDead removes dead letters for good, and returns how many there were.
 func (c *Client) DeleteDead(ctx context.Context, f DeadFilter) (int, error) {
-	return c.eachDead(ctx, f, c.store.DeleteDead)
+	return c.eachDead(ctx, f, (*wire.Store).DeleteDead)
 }
 
-type deadChange func(ctx context.Context, task string, runIDs []string) (int, error)
+type deadChange func(s *wire.Store, ctx context.Context, task string, runIDs []string) (int, error)
 
 func (c *Client) eachDead(ctx context.Context, f DeadFilter, change deadChange) (int, error) {
-	if len(f.IDs) > 0 {
-		return c.namedDead(ctx, f, change)
+	tasks, err := c.space.Tasks(ctx)
+	if err != nil {
+		return 0, err
 	}
-	tasks := []string{f.Task}
-	if f.Task == "" {
-		var err error
-		if tasks, err = c.store.Tasks(ctx); err != nil {
-			return 0, err
+	if f.Task != "" {
+		tasks = []string{f.Task}
+	}
+	total := 0
+	for _, store := range c.space.All() {
+		n, err := deadIn(ctx, store, tasks, f.IDs, change)
+		total += n
+		if err != nil {
+			return total, err
 		}
+	}
+	return total, nil
+}
+
+func deadIn(ctx context.Context, store *wire.Store, tasks, ids []string, change deadChange) (int, error) {
+	if len(ids) > 0 {
+		return namedDead(ctx, store, tasks, ids, change)
 	}
 	total := 0
 	for _, task := range tasks {
 		// Each round takes the first ones away, so the next ones come first.
 		// One that dies again meanwhile goes to the end: stop at the count.
-		left, err := c.store.Redis().ZCard(ctx, c.store.OfTask("dead", task)).Result()
+		left, err := store.Redis().ZCard(ctx, store.OfTask("dead", task)).Result()
 		if err != nil {
 			return total, err
 		}
 		for left > 0 {
-			page, err := c.store.Page(ctx, Dead, task, wire.Place{}, int(min(left, pageSize)))
+			page, err := store.Page(ctx, Dead, task, wire.Place{}, int(min(left, pageSize)))
 			if err != nil {
 				return total, err
 			}
 			if len(page) == 0 { // others took them away
 				break
 			}
-			n, err := change(ctx, task, members(page))
+			n, err := change(store, ctx, task, names(page))
 			if err != nil {
 				return total, err
 			}
@@ -67,23 +77,16 @@ func (c *Client) eachDead(ctx context.Context, f DeadFilter, change deadChange) 
 }
 
 // namedDead changes the dead letters of named jobs or runs, a few at a time.
-func (c *Client) namedDead(ctx context.Context, f DeadFilter, change deadChange) (int, error) {
-	tasks, err := c.store.Tasks(ctx)
-	if err != nil {
-		return 0, err
-	}
+func namedDead(ctx context.Context, store *wire.Store, tasks, all []string, change deadChange) (int, error) {
 	total := 0
-	for ids := range slices.Chunk(f.IDs, pageSize) {
-		byTask, err := c.runsOf(ctx, ids, tasks)
+	for ids := range slices.Chunk(all, pageSize) {
+		byTask, err := runsOf(ctx, store, ids, tasks)
 		if err != nil {
 			return total, err
 		}
-		for task, runIDs := range byTask {
-			if f.Task != "" && task != f.Task {
-				continue
-			}
-			for chunk := range slices.Chunk(runIDs, pageSize) {
-				n, err := change(ctx, task, chunk)
+		for _, task := range tasks {
+			for chunk := range slices.Chunk(byTask[task], pageSize) {
+				n, err := change(store, ctx, task, chunk)
 				if err != nil {
 					return total, err
 				}
@@ -95,8 +98,8 @@ func (c *Client) namedDead(ctx context.Context, f DeadFilter, change deadChange)
 }
 
 // runsOf are the runs, by task, that some ids may stand for.
-func (c *Client) runsOf(ctx context.Context, ids, tasks []string) (map[string][]string, error) {
-	holdings, err := c.store.Get(ctx, ids...)
+func runsOf(ctx context.Context, store *wire.Store, ids, tasks []string) (map[string][]string, error) {
+	holdings, err := store.Get(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}
@@ -112,27 +115,4 @@ func (c *Client) runsOf(ctx context.Context, ids, tasks []string) (map[string][]
 		}
 	}
 	return byTask, nil
-}
-
-// runs reads the runs of a page, as far as the filter wants them.
-func (c *Client) runs(ctx context.Context, f Filter, task string, page []redis.Z) ([]Job, error) {
-	found, err := c.store.Records(ctx, f.State, task, page)
-	if err != nil {
-		return nil, err
-	}
-	jobs := make([]Job, 0, len(found))
-	for _, run := range found {
-		if len(run.ID) >= len(f.Prefix) && run.ID[:len(f.Prefix)] == f.Prefix {
-			jobs = append(jobs, fromRun(run))
-		}
-	}
-	return jobs, nil
-}
-
-func members(page []redis.Z) []string {
-	names := make([]string, len(page))
-	for i, z := range page {
-		names[i] = z.Member.(string)
-	}
-	return names
 }

@@ -108,13 +108,14 @@ func (c *Client) HitMany(ctx context.Context, hits iter.Seq[Hit]) iter.Seq2[int,
 			}
 			return true
 		}
-		chunk := &chunkOfHits{}
+		most := wire.MaxHits * len(c.space.All())
+		chunk := &chunkOfHits{most: most}
 		for hit := range hits {
 			if chunk.isFull(hit) {
 				if !next(chunk) {
 					return
 				}
-				chunk = &chunkOfHits{}
+				chunk = &chunkOfHits{most: most}
 			}
 			chunk.add(hit)
 		}
@@ -127,6 +128,7 @@ func (c *Client) HitMany(ctx context.Context, hits iter.Seq[Hit]) iter.Seq2[int,
 
 // chunkOfHits is what is counted in one call, and then what came of it.
 type chunkOfHits struct {
+	most    int
 	hits    []Hit
 	bytes   int // of items
 	results []HitResult
@@ -136,12 +138,12 @@ type chunkOfHits struct {
 // isFull says whether another hit belongs into the next chunk.
 func (chunk *chunkOfHits) isFull(next Hit) bool {
 	return len(chunk.hits) > 0 && (next.RequestID != "" || chunk.hits[0].RequestID != "" ||
-		len(chunk.hits) == wire.MaxHits || chunk.bytes+len(next.Item) > maxChunkBytes)
+		len(chunk.hits) == chunk.most || chunk.bytes+len(next.Item) > maxChunkBytes)
 }
 
 func (chunk *chunkOfHits) add(hit Hit) {
 	if chunk.hits == nil {
-		chunk.hits = make([]Hit, 0, wire.MaxHits)
+		chunk.hits = make([]Hit, 0, chunk.most)
 	}
 	chunk.hits = append(chunk.hits, hit)
 	chunk.bytes += len(hit.Item)
@@ -168,14 +170,18 @@ func (c *Client) count(ctx context.Context, hits []Hit) ([]HitResult, error) {
 	if len(checked) == 0 {
 		return results, nil
 	}
-	counted, err := c.store.Hit(ctx, tokenOf(hits[0]), checked)
+	failed, err := wire.Group(checked, func(hit wire.Hit) *wire.Store { return c.space.Of(hit.ID) }, wire.MaxHits,
+		func(store *wire.Store, share []wire.Hit, at []int) (int, error) {
+			counted, err := store.Hit(ctx, tokenOf(hits[0]), share)
+			for i, r := range counted {
+				result := &results[places[at[i]]]
+				result.Count, result.Threshold, result.Fired, result.Ends = r.Count, r.Threshold, r.Fired, r.Ends
+				result.Err = refusedHit(share[i], r.Outcome)
+			}
+			return len(counted), err
+		})
 	if err != nil {
-		results = results[:places[len(counted)]]
-	}
-	for i, r := range counted {
-		result := &results[places[i]]
-		result.Count, result.Threshold, result.Fired, result.Ends = r.Count, r.Threshold, r.Fired, r.Ends
-		result.Err = refusedHit(checked[i], r.Outcome)
+		results = results[:places[failed]]
 	}
 	return results, err
 }

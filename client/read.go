@@ -21,7 +21,8 @@ func (c *Client) Get(ctx context.Context, id string) ([]Job, error) {
 	if err := c.checkID(id); err != nil {
 		return nil, err
 	}
-	holdings, err := c.store.Get(ctx, id)
+	store := c.space.Of(id)
+	holdings, err := store.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +32,7 @@ func (c *Client) Get(ctx context.Context, id string) ([]Job, error) {
 	}
 	for _, run := range holdings[0].Runs {
 		if run.State == Running {
-			if run.Lease, run.At, err = c.store.LeaseOf(ctx, run.Task, run.RunID); err != nil {
+			if run.Lease, run.At, err = store.LeaseOf(ctx, run.Task, run.RunID); err != nil {
 				return nil, err
 			}
 		}
@@ -90,7 +91,7 @@ func (c *Client) List(ctx context.Context, f Filter, cursor string, limit int) (
 	}
 	tasks := []string{f.Task}
 	if f.Task == "" {
-		if tasks, err = c.store.Tasks(ctx); err != nil {
+		if tasks, err = c.space.Tasks(ctx); err != nil {
 			return Page{}, err
 		}
 	}
@@ -152,51 +153,92 @@ func (c *Client) step(ctx context.Context, f Filter, task string, after wire.Pla
 	if f.State == Pending && f.Prefix != "" {
 		n = pageSize // the id is in the index: reading past the others is cheap
 	}
-	members, err := c.store.Page(ctx, f.State, task, after, n)
+	members, err := c.space.Page(ctx, f.State, task, after, n)
 	if err != nil || len(members) == 0 {
 		return nil, after, false, err
 	}
 	var jobs []Job
 	if f.State == Pending {
-		var ids []string
-		ids, members = wanted(members, f.Prefix, room)
-		jobs, err = c.pendingJobs(ctx, ids)
+		var found []wire.Entry
+		found, members = wanted(members, f.Prefix, room)
+		jobs, err = jobsOf(found, func(store *wire.Store, ids []redis.Z) ([]*Job, error) { return pendingJobs(ctx, store, ids) })
 	} else {
-		jobs, err = c.runs(ctx, f, task, members)
+		jobs, err = jobsOf(members, func(store *wire.Store, runs []redis.Z) ([]*Job, error) { return runJobs(ctx, store, f, task, runs) })
 	}
-	last := members[len(members)-1]
-	return jobs, wire.Place{Score: last.Score, Member: last.Member.(string)}, true, err
+	return jobs, members[len(members)-1].Place(), true, err
 }
 
 // wanted are the first ids with a prefix, at most room, and the members that
 // were looked at for them.
-func wanted(members []redis.Z, prefix string, room int) ([]string, []redis.Z) {
-	var ids []string
-	for i, z := range members {
-		if id := z.Member.(string); strings.HasPrefix(id, prefix) {
-			if ids = append(ids, id); len(ids) == room {
-				return ids, members[:i+1]
+func wanted(members []wire.Entry, prefix string, room int) (found, seen []wire.Entry) {
+	for i, entry := range members {
+		if strings.HasPrefix(entry.Member.(string), prefix) {
+			if found = append(found, entry); len(found) == room {
+				return found, members[:i+1]
 			}
 		}
 	}
-	return ids, members
+	return found, members
 }
 
-func (c *Client) pendingJobs(ctx context.Context, ids []string) ([]Job, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	holdings, err := c.store.Get(ctx, ids...)
-	if err != nil {
-		return nil, err
-	}
-	jobs := make([]Job, 0, len(ids))
-	for _, h := range holdings {
-		if job, ok := pending(h); ok {
-			jobs = append(jobs, job)
+// jobsOf reads the jobs of some members where each of them is, and keeps their
+// order. read gives nil for what is gone meanwhile, or is not wanted.
+func jobsOf(entries []wire.Entry, read func(*wire.Store, []redis.Z) ([]*Job, error)) ([]Job, error) {
+	found := make([]*Job, len(entries))
+	_, err := wire.Group(entries, func(entry wire.Entry) *wire.Store { return entry.Store }, pageSize,
+		func(store *wire.Store, entries []wire.Entry, at []int) (int, error) {
+			members := make([]redis.Z, len(entries))
+			for i, entry := range entries {
+				members[i] = entry.Z
+			}
+			jobs, err := read(store, members)
+			for i, job := range jobs {
+				found[at[i]] = job
+			}
+			return 0, err
+		})
+	jobs := make([]Job, 0, len(found))
+	for _, job := range found {
+		if job != nil {
+			jobs = append(jobs, *job)
 		}
 	}
-	return jobs, nil
+	return jobs, err
+}
+
+func pendingJobs(ctx context.Context, store *wire.Store, members []redis.Z) ([]*Job, error) {
+	holdings, err := store.Get(ctx, names(members)...)
+	jobs := make([]*Job, len(holdings))
+	for i, h := range holdings {
+		if job, ok := pending(h); ok {
+			jobs[i] = &job
+		}
+	}
+	return jobs, err
+}
+
+func runJobs(ctx context.Context, store *wire.Store, f Filter, task string, members []redis.Z) ([]*Job, error) {
+	runs, err := store.Records(ctx, f.State, task, members)
+	jobs := make([]*Job, len(members))
+	for i, z := range members {
+		if len(runs) == 0 || runs[0].RunID != wire.RunIDOf(z.Member.(string)) {
+			continue // it was settled meanwhile
+		}
+		if strings.HasPrefix(runs[0].ID, f.Prefix) {
+			job := fromRun(runs[0])
+			jobs[i] = &job
+		}
+		runs = runs[1:]
+	}
+	return jobs, err
+}
+
+func names(members []redis.Z) []string {
+	names := make([]string, len(members))
+	for i, z := range members {
+		names[i] = z.Member.(string)
+	}
+	return names
 }
 
 // Stats is what the whole holds.
@@ -222,11 +264,11 @@ type Node struct {
 
 // Stats counts. It costs a few commands a task, whatever their jobs.
 func (c *Client) Stats(ctx context.Context) (Stats, error) {
-	tasks, err := c.store.Counts(ctx)
+	tasks, err := c.space.Counts(ctx)
 	if err != nil {
 		return Stats{}, err
 	}
-	infos, err := c.store.Nodes(ctx)
+	infos, err := c.space.Nodes(ctx)
 	if err != nil {
 		return Stats{}, err
 	}

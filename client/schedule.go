@@ -45,11 +45,12 @@ type Scheduled struct {
 	Job
 	Replaced bool // it took the place of a pending job
 	Kept     bool // one was pending before, and stays; only its Due is given
+	Replicas int  // that have it; zero unless Config.WaitReplicas asks for some
 }
 
 // Schedule arms one job. Errors: ErrInvalid; ErrExists; ErrForeignKey;
-// ErrCounting if a threshold's window is open under the id; or what Redis
-// answered. If a job was kept, or refused with ErrExists, Due is that of the job
+// ErrCounting if a threshold's window is open under the id; ErrUnconfirmed; or what
+// Redis answered. If a job was kept, or refused with ErrExists, Due is that of the job
 // that is there, and Get tells its task and payload.
 func (c *Client) Schedule(ctx context.Context, spec Spec) (Scheduled, error) {
 	results, err := c.chunk(ctx, []Spec{spec})
@@ -70,27 +71,29 @@ type Result struct {
 // IfExists only, so those that go together should come together. A spec that is
 // refused does not stop the others. An error from Redis is yielded once for the
 // first spec of the chunk it befell, and ends the sequence: what was yielded
-// before is armed, what was not yielded can be given again.
+// before is armed, what was not yielded can be given again (with Keep, if it is a
+// cluster: others of the chunk may be armed in other partitions).
 func (c *Client) ScheduleMany(ctx context.Context, specs iter.Seq[Spec]) iter.Seq2[int, Result] {
 	return func(yield func(int, Result) bool) {
 		n := 0
 		flush := func(chunk []Spec) bool {
 			results, err := c.chunk(ctx, chunk)
-			if err != nil {
-				yield(n, Result{Scheduled: Scheduled{Job: Job{ID: chunk[0].ID, Task: chunk[0].Task}}, Err: err})
-				return false
-			}
 			for _, r := range results {
 				if !yield(n, r) {
 					return false
 				}
 				n++
 			}
-			return true
+			if err != nil {
+				failed := chunk[len(results)]
+				yield(n, Result{Scheduled: Scheduled{Job: Job{ID: failed.ID, Task: failed.Task}}, Err: err})
+			}
+			return err == nil
 		}
-		chunk, bytes := make([]Spec, 0, wire.MaxArm), 0
+		most := wire.MaxArm * len(c.space.All())
+		chunk, bytes := make([]Spec, 0, most), 0
 		for spec := range specs {
-			full := len(chunk) == wire.MaxArm || bytes+len(spec.Payload) > maxChunkBytes
+			full := len(chunk) == most || bytes+len(spec.Payload) > maxChunkBytes
 			if len(chunk) > 0 && (full || spec.IfExists != chunk[0].IfExists) {
 				if !flush(chunk) {
 					return
@@ -109,7 +112,8 @@ func (c *Client) ScheduleMany(ctx context.Context, specs iter.Seq[Spec]) iter.Se
 // maxChunkBytes bounds the payloads of one call, and so how long it takes.
 const maxChunkBytes = 4 << 20
 
-// chunk arms some specs, all of the same IfExists, in one call.
+// chunk arms some specs, all of the same IfExists, in one call a partition. After
+// an error the results are those of the specs before the first that it befell.
 func (c *Client) chunk(ctx context.Context, specs []Spec) ([]Result, error) {
 	results := make([]Result, len(specs))
 	jobs := make([]wire.ArmJob, 0, len(specs))
@@ -126,21 +130,28 @@ func (c *Client) chunk(ctx context.Context, specs []Spec) ([]Result, error) {
 		jobs = append(jobs, wire.ArmJob{ID: spec.ID, Task: spec.Task, Payload: spec.Payload, When: wire.When{In: spec.In, At: spec.At}})
 		places = append(places, i)
 	}
-	if len(jobs) == 0 {
-		return results, nil
-	}
-	armed, _, err := c.store.Arm(ctx, cmp.Or(specs[0].IfExists, Fail), mathrand.Int64(), jobs)
+	mode := cmp.Or(specs[0].IfExists, Fail)
+	failed, err := wire.Group(jobs, func(job wire.ArmJob) *wire.Store { return c.space.Of(job.ID) }, wire.MaxArm,
+		func(store *wire.Store, jobs []wire.ArmJob, at []int) (int, error) {
+			armed, _, replicas, err := store.ArmConfirmed(ctx, c.confirm(), mode, mathrand.Int64(), jobs)
+			for i, a := range armed {
+				results[places[at[i]]].settle(a, replicas, c.cfg.WaitReplicas)
+			}
+			return len(armed), err
+		})
 	if err != nil {
-		return nil, err
+		results = results[:places[failed]]
 	}
-	for i, a := range armed {
-		results[places[i]].settle(a)
-	}
-	return results, nil
+	return results, err
 }
 
-func (r *Result) settle(a wire.ArmResult) {
-	r.Due = a.Due
+func (c *Client) confirm() wire.Confirm {
+	return wire.Confirm{Replicas: c.cfg.WaitReplicas, Timeout: c.cfg.WaitTimeout}
+}
+
+func (r *Result) settle(a wire.ArmResult, replicas, wanted int) {
+	r.Due, r.Replicas = a.Due, replicas
+	r.Err = unconfirmed(r.ID, replicas, wanted)
 	switch a.Outcome {
 	case wire.ArmedReplaced:
 		r.Replaced = true
@@ -157,6 +168,13 @@ func (r *Result) settle(a wire.ArmResult) {
 	case wire.RefusedForeign:
 		r.Err = fmt.Errorf("%w: %q; choose another id", ErrForeignKey, r.ID)
 	}
+}
+
+func unconfirmed(id string, replicas, wanted int) error {
+	if replicas >= wanted {
+		return nil
+	}
+	return fmt.Errorf("%w: %d of %d have %q, which is scheduled all the same", ErrUnconfirmed, replicas, wanted, id)
 }
 
 func (c *Client) check(spec Spec) error {
@@ -216,7 +234,7 @@ func (c *Client) checkPrefix(id string) error {
 // Reschedule gives a waiting job another due time: a pending one, or else the
 // next attempt of one that is retrying. In and at are as in Spec. Errors:
 // ErrInvalid; ErrNotFound; ErrRunning; ErrDead; ErrCounting for a threshold's
-// window, whose end can't be moved; or what Redis answered.
+// window, whose end can't be moved; ErrUnconfirmed; or what Redis answered.
 func (c *Client) Reschedule(ctx context.Context, id string, in time.Duration, at time.Time) (Job, error) {
 	if err := c.checkID(id); err != nil {
 		return Job{}, err
@@ -238,7 +256,11 @@ func (c *Client) Fire(ctx context.Context, id string) (Job, error) {
 }
 
 func (c *Client) move(ctx context.Context, id string, when wire.When, manual bool) (Job, error) {
-	moved, err := c.store.Move(ctx, id, when, manual)
+	confirm := c.confirm()
+	if manual { // it is due now: soon there is nothing left to lose
+		confirm = wire.Confirm{}
+	}
+	moved, replicas, err := c.space.Of(id).MoveConfirmed(ctx, confirm, id, when, manual)
 	if err != nil {
 		return Job{}, err
 	}
@@ -249,7 +271,10 @@ func (c *Client) move(ctx context.Context, id string, when wire.When, manual boo
 	if manual && moved.Outcome == wire.MetWindow {
 		return job, fmt.Errorf("%w: %q has fired, and does again after its window: cancel closes it", ErrCounting, id)
 	}
-	return job, met(id, moved.Outcome, moved.RunID)
+	if err := met(id, moved.Outcome, moved.RunID); err != nil {
+		return job, err
+	}
+	return job, unconfirmed(id, replicas, confirm.Replicas)
 }
 
 // Cancel removes what has not started of a job, and closes the window that is
@@ -261,7 +286,7 @@ func (c *Client) Cancel(ctx context.Context, id string) error {
 	if err := c.checkID(id); err != nil {
 		return err
 	}
-	results, err := c.store.Cancel(ctx, id)
+	results, err := c.space.Of(id).Cancel(ctx, id)
 	if err != nil {
 		return err
 	}

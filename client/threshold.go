@@ -86,14 +86,14 @@ const (
 // DefineThreshold defines a threshold for good, in the place of the one that its
 // ID had; doing so again changes nothing. A window that is open goes on by the
 // new definition, but for its end and its payload, which it has already. Errors:
-// ErrInvalid; ErrEqualPattern; ErrPatterns; or what Redis answered. If the connection makes the call again
-// after a lost reply, the answer is DefinedSame.
+// ErrInvalid; ErrEqualPattern; ErrPatterns; or what Redis answered. If the
+// connection makes the call again after a lost reply, the answer is DefinedSame.
 func (c *Client) DefineThreshold(ctx context.Context, t Threshold) (Defined, error) {
 	def, err := c.checkThreshold(t)
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	outcome, other, err := c.store.Define(ctx, def)
+	outcome, other, err := c.space.Define(ctx, def)
 	switch {
 	case err != nil:
 		return 0, err
@@ -121,7 +121,7 @@ func (c *Client) checkThreshold(t Threshold) (wire.Threshold, error) {
 // none of that id or pattern, also if the connection makes the call again after a
 // lost reply.
 func (c *Client) RemoveThreshold(ctx context.Context, id string) error {
-	removed, err := c.store.Undefine(ctx, id)
+	removed, err := c.space.Undefine(ctx, id)
 	if err == nil && !removed {
 		err = fmt.Errorf("%w: %q", ErrNoThreshold, id)
 	}
@@ -158,7 +158,7 @@ type ThresholdInfo struct {
 // Thresholds are all definitions, in the order of their ids. If some can't be
 // read, the others come with an error that names these.
 func (c *Client) Thresholds(ctx context.Context) ([]ThresholdInfo, error) {
-	defs, bad := c.store.Thresholds(ctx)
+	defs, bad := c.space.Thresholds(ctx)
 	all, err := c.describe(ctx, defs)
 	return all, errors.Join(bad, err)
 }
@@ -166,7 +166,7 @@ func (c *Client) Thresholds(ctx context.Context) ([]ThresholdInfo, error) {
 // Threshold is one definition. ErrNoThreshold if there is none of that id or
 // pattern.
 func (c *Client) Threshold(ctx context.Context, id string) (ThresholdInfo, error) {
-	def, err := c.store.Threshold(ctx, id)
+	def, err := c.space.Of(id).Threshold(ctx, id)
 	if err == nil && def == nil {
 		err = fmt.Errorf("%w: %q", ErrNoThreshold, id)
 	}
@@ -186,11 +186,18 @@ func (c *Client) describe(ctx context.Context, defs []wire.Threshold) ([]Thresho
 	for i, def := range defs {
 		ids[i], all[i].Threshold = def.ID, Threshold(def)
 	}
-	activities, err := c.store.Activities(ctx, ids)
+	activities, err := c.space.Activities(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	windows, err := c.store.Windows(ctx, ids)
+	windows := make([]*wire.Window, len(ids))
+	_, err = wire.Group(ids, c.space.Of, len(ids), func(store *wire.Store, ids []string, at []int) (int, error) {
+		open, err := store.Windows(ctx, ids)
+		for i, w := range open {
+			windows[at[i]] = w
+		}
+		return 0, err
+	})
 	if err != nil {
 		return nil, err
 	}

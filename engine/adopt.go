@@ -16,24 +16,24 @@ const maxAdoptDelay = 2 * time.Second
 // expire. Most ids are of no concern: claimed already, or no jobs at all. While
 // claims lag behind, the ids are mostly of jobs that are about to be claimed;
 // looking them up would only slow that down.
-func (e *Engine) adoptLoop(ctx context.Context) {
+func (p *partition) adoptLoop(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-e.inbox.filled:
+		case <-p.inbox.filled:
 		}
-		e.backlog.wait(ctx, maxAdoptDelay)
-		ids, lost := e.inbox.takeAll()
+		p.backlog.wait(ctx, maxAdoptDelay)
+		ids, lost := p.inbox.takeAll()
 		if lost {
-			e.log.Warn("events come faster than they can be looked up; a sweep finds the rest")
-			e.swept.ask(e.redisNow())
+			p.log.Warn("events come faster than they can be looked up; a sweep finds the rest")
+			p.swept.ask(p.redisNow())
 		}
 		for chunk := range slices.Chunk(ids, wire.MaxAdopt) {
 			err := retry(ctx, func() error {
-				adopted, err := e.adopt(ctx, chunk)
-				e.troubles.note("adopting", err)
-				e.tellRefused(adopted)
+				adopted, err := p.adopt(ctx, chunk)
+				p.note("adopting", err)
+				p.tellRefused(adopted)
 				return err
 			})
 			if err != nil {
@@ -43,19 +43,19 @@ func (e *Engine) adoptLoop(ctx context.Context) {
 	}
 }
 
-func (e *Engine) adopt(ctx context.Context, ids []string) (wire.Adopted, error) {
-	adopted, err := e.store.Adopt(ctx, wire.ByEvent, orphanGrace, e.cfg.MaxPayload, ids)
+func (p *partition) adopt(ctx context.Context, ids []string) (wire.Adopted, error) {
+	adopted, err := p.store.Adopt(ctx, wire.ByEvent, orphanGrace, p.cfg.MaxPayload, ids)
 	if err == nil && adopted.Indexed+adopted.Known > 0 {
-		e.look.give()
+		p.look.give()
 	}
 	return adopted, err
 }
 
 // tellRefused says that there are class keys which make no job, in one line
 // however many.
-func (e *Engine) tellRefused(found wire.Adopted) {
+func (p *partition) tellRefused(found wire.Adopted) {
 	if found.Refused > 0 {
-		e.log.Warn("class keys that make no job are left alone; keyfuse doctor lists them",
+		p.log.Warn("class keys that make no job are left alone; keyfuse doctor lists them",
 			"count", found.Refused, "example", found.Example, "why", found.Why)
 	}
 }

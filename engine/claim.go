@@ -24,15 +24,15 @@ const (
 
 // claimer is the claim loop's own state.
 type claimer struct {
-	*Engine
+	*partition
 	node string
 	seq  int64 // of the last claim that was answered
 
 	failures int // since then
 }
 
-func (e *Engine) claimLoop(ctx context.Context) {
-	c := &claimer{Engine: e}
+func (p *partition) claimLoop(ctx context.Context) {
+	c := &claimer{partition: p}
 	defer c.recall(ctx)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -41,10 +41,10 @@ func (e *Engine) claimLoop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
-		case <-e.look:
+		case <-p.look:
 		}
 		wait := c.claimAll(ctx)
-		e.ready.claimed(e)
+		p.ready.hasClaimed(p)
 		timer.Reset(wait)
 	}
 }
@@ -57,16 +57,18 @@ func (c *claimer) claimAll(ctx context.Context) time.Duration {
 		poll = pollDegraded
 	}
 	for ctx.Err() == nil {
-		runs, wants := c.pool.room()
-		if runs = min(runs, claimRuns, c.out.room()); runs <= 0 || len(wants) == 0 {
+		room := c.pool.reserve(min(claimRuns, c.out.room()), c.look)
+		if room.runs == 0 || len(room.wants) == 0 {
+			c.pool.release(room)
 			return poll // whoever frees room gives a hint
 		}
 		sent := time.Now()
-		claimed, err := c.claim(ctx, runs, wants)
+		claimed, err := c.claim(ctx, room)
+		c.pool.add(room, c.partition, claimed.Runs)
 		if errors.Is(err, wire.ErrNodeGone) {
 			return c.beatEvery() // the next heartbeat says so, and gives a hint
 		}
-		c.troubles.note("claiming", err)
+		c.note("claiming", err)
 		if err != nil {
 			c.failures++
 			c.backlog.set(false)
@@ -74,7 +76,6 @@ func (c *claimer) claimAll(ctx context.Context) time.Duration {
 		}
 		c.failures = 0
 		c.noteClock(sent, claimed.Now)
-		c.pool.add(claimed.Runs)
 		c.bury(claimed.Broken)
 		wait := poll
 		if !claimed.Next.IsZero() {
@@ -90,13 +91,13 @@ func (c *claimer) claimAll(ctx context.Context) time.Duration {
 
 // claim asks once. After an error the same call is made again, with the same
 // number, so that runs it took before its answer was lost are answered again.
-func (c *claimer) claim(ctx context.Context, runs int, wants []wire.Want) (wire.Claimed, error) {
-	name, _ := c.Engine.node.current()
+func (c *claimer) claim(ctx context.Context, r room) (wire.Claimed, error) {
+	name, _ := c.partition.node.current()
 	if name != c.node {
 		c.node, c.seq = name, 0
 	}
 	claimed, err := c.store.Claim(ctx, wire.ClaimRequest{
-		Node: name, Seq: c.seq + 1, Runs: runs, Bytes: claimBytes, Tasks: wants, MaxPayload: c.cfg.MaxPayload,
+		Node: name, Seq: c.seq + 1, Runs: r.runs, Bytes: claimBytes, Tasks: r.wants, MaxPayload: c.cfg.MaxPayload,
 	})
 	if err != nil {
 		return claimed, err
@@ -113,16 +114,16 @@ func (c *claimer) claim(ctx context.Context, runs int, wants []wire.Want) (wire.
 // asks for nothing new: what the first call took is given back. If that fails
 // too, the node must not leave: only the end of its lease frees those runs.
 func (c *claimer) recall(ctx context.Context) {
-	name, _ := c.Engine.node.current()
+	name, _ := c.partition.node.current()
 	if c.failures == 0 || name != c.node {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 	defer cancel()
-	claimed, err := c.claim(ctx, 0, nil)
+	claimed, err := c.claim(ctx, room{})
 	c.unsure = err != nil && !errors.Is(err, wire.ErrNodeGone)
-	c.troubles.note("claiming", err)
-	c.giveBack(claimed.Runs)
+	c.note("claiming", err)
+	c.giveBack(claimed.Runs...)
 	c.bury(claimed.Broken)
 }
 

@@ -133,34 +133,34 @@ func (c *counters) onChange(f func()) (forget func()) {
 }
 
 // loadThresholds learns the definitions.
-func (e *Engine) loadThresholds(ctx context.Context) error {
-	version, err := e.store.DefinedVersion(ctx)
+func (p *partition) loadThresholds(ctx context.Context) error {
+	version, err := p.store.DefinedVersion(ctx)
 	if err != nil {
 		return err
 	}
-	ids, err := e.store.ThresholdIDs(ctx)
+	ids, err := p.store.ThresholdIDs(ctx)
 	if err != nil {
 		return err
 	}
-	e.counters.know(version, ids)
+	p.counters.know(version, ids)
 	return nil
 }
 
 // countLoop looks at counters that were heard to change.
-func (e *Engine) countLoop(ctx context.Context) {
+func (p *partition) countLoop(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-e.counters.reload:
-			err := e.loadThresholds(ctx)
-			e.troubles.note("reading thresholds", err) // the next heartbeat asks again
-		case <-e.counters.dirty:
-			ids, lost := e.counters.take()
-			err := e.touchAll(ctx, slices.Values(ids))
-			e.troubles.note("counting", err)
+		case <-p.counters.reload:
+			err := p.loadThresholds(ctx)
+			p.note("reading thresholds", err) // the next heartbeat asks again
+		case <-p.counters.dirty:
+			ids, lost := p.counters.take()
+			err := p.touchAll(ctx, slices.Values(ids))
+			p.note("counting", err)
 			if lost || err != nil {
-				e.swept.ask(e.redisNow()) // and the check that follows finds the rest
+				p.swept.ask(p.redisNow()) // and the check that follows finds the rest
 			}
 		}
 	}
@@ -170,7 +170,7 @@ func (e *Engine) countLoop(ctx context.Context) {
 // for so long that all nodes together, which hear the same, take half of it at
 // most: a counter that changes all the time is looked at as often as that allows.
 // After an error it goes on with the next call, for it may be about one of the ids.
-func (e *Engine) touchAll(ctx context.Context, ids iter.Seq[string]) error {
+func (p *partition) touchAll(ctx context.Context, ids iter.Seq[string]) error {
 	chunk := make([]string, 0, wire.MaxTouch)
 	var failed error
 	flush := func() bool {
@@ -178,9 +178,9 @@ func (e *Engine) touchAll(ctx context.Context, ids iter.Seq[string]) error {
 			return true
 		}
 		start := time.Now()
-		failed = errors.Join(failed, e.touch(ctx, chunk))
+		failed = errors.Join(failed, p.touch(ctx, chunk))
 		chunk = chunk[:0]
-		return pause(ctx, time.Since(start)*time.Duration(max(1, 2*e.nodes.Load()-1)))
+		return pause(ctx, time.Since(start)*time.Duration(max(1, 2*p.nodes.Load()-1)))
 	}
 	for id := range ids {
 		if chunk = append(chunk, id); len(chunk) == cap(chunk) && !flush() {
@@ -195,37 +195,37 @@ func (e *Engine) touchAll(ctx context.Context, ids iter.Seq[string]) error {
 
 // touch looks at some counters. If Redis refuses that, it looks at them in halves,
 // so that one with data that nobody expects does not keep the others waiting.
-func (e *Engine) touch(ctx context.Context, ids []string) error {
-	fired, err := e.store.Touch(ctx, ids)
+func (p *partition) touch(ctx context.Context, ids []string) error {
+	fired, err := p.store.Touch(ctx, ids)
 	if fired {
-		e.look.give()
+		p.look.give()
 	}
 	if _, refused := errors.AsType[redis.Error](err); !refused || len(ids) == 1 {
 		return err
 	}
 	half := len(ids) / 2
-	return errors.Join(e.touch(ctx, ids[:half]), e.touch(ctx, ids[half:]))
+	return errors.Join(p.touch(ctx, ids[:half]), p.touch(ctx, ids[half:]))
 }
 
 // check looks at counters whose events may have been lost: those with a
 // definition of their own each time; and all that patterns match if something was
 // missed, and now and then. The node that sweeps does it.
-func (e *Engine) check(ctx context.Context, since time.Time) error {
-	c := e.counters
+func (p *partition) check(ctx context.Context, since time.Time) error {
+	c := p.counters
 	matcher := c.current()
 	if matcher.Empty() {
 		return nil
 	}
-	failed := e.touchAll(ctx, slices.Values(matcher.IDs()))
-	now := e.redisNow()
+	failed := p.touchAll(ctx, slices.Values(matcher.IDs()))
+	now := p.redisNow()
 	every := checkHealthy
-	if !c.listening() || e.cfg.Notifications == Off || e.live.reason() != "" {
+	if !c.listening() || p.cfg.Notifications == Off || p.live.reason() != "" {
 		every = checkDegraded
 	}
-	if e.cfg.Notifications != Off && now.Sub(c.flagged) >= checkDegraded {
+	if p.cfg.Notifications != Off && now.Sub(c.flagged) >= checkDegraded {
 		c.flagged = now
 		// An error is not new: it was said when the node subscribed.
-		if added, err := e.ensureFlags(ctx); err == nil && added {
+		if added, err := p.ensureFlags(ctx); err == nil && added {
 			since = now
 		}
 	}
@@ -233,30 +233,37 @@ func (e *Engine) check(ctx context.Context, since time.Time) error {
 		return failed
 	}
 	for _, pattern := range matcher.Patterns() {
-		failed = errors.Join(failed, e.checkPattern(ctx, matcher, pattern))
+		failed = errors.Join(failed, p.checkPattern(ctx, matcher, pattern))
 	}
 	c.checked = now
 	return failed
 }
 
 // checkPattern looks at all keys that a pattern matches, as gently as a sweep.
-func (e *Engine) checkPattern(ctx context.Context, matcher *wire.Matcher, pattern string) error {
-	for cursor := uint64(0); ; {
+func (p *partition) checkPattern(ctx context.Context, matcher *wire.Matcher, pattern string) error {
+	server, err := p.store.Server(ctx)
+	for cursor := uint64(0); err == nil; {
 		start := time.Now()
-		keys, next, err := e.store.Redis().Scan(ctx, cursor, e.store.Glob(pattern), scanCount).Result()
+		var keys, ids []string
+		keys, cursor, err = server.Scan(ctx, cursor, p.store.Glob(pattern), scanCount).Result()
 		if err != nil {
-			return err
+			break
 		}
 		took := time.Since(start)
-		ids := slices.DeleteFunc(keys, func(key string) bool { return !matcher.Match(e.store.IDOfFuse(key)) })
-		err = e.touchAll(ctx, slices.Values(ids))
-		if cursor = next; err != nil || cursor == 0 {
-			return err
+		for _, key := range keys {
+			if id, ok := p.store.IDOfFuse(key); ok && matcher.Match(id) {
+				ids = append(ids, id)
+			}
+		}
+		err = p.touchAll(ctx, slices.Values(ids))
+		if err != nil || cursor == 0 {
+			break
 		}
 		if !pause(ctx, took) {
 			return context.Cause(ctx)
 		}
 	}
+	return err
 }
 
 // scanCount is how many keys Redis looks at in one go.

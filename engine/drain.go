@@ -19,7 +19,9 @@ const (
 // drain ends the work: what waits is given back, handlers get their grace and
 // are then told to stop, and what goes on all the same is given back too.
 func (e *Engine) drain() {
-	e.giveBack(e.pool.close())
+	for _, run := range e.pool.close() {
+		run.part.giveBack(run.Run)
+	}
 	busy := e.pool.left()
 	if len(busy) > 0 {
 		e.log.Info("draining: waiting for handlers", "running", len(busy), "grace", e.cfg.ShutdownGrace)
@@ -34,24 +36,26 @@ func (e *Engine) drain() {
 	if within(idle, max(e.cfg.ShutdownGrace, 0)) {
 		return
 	}
-	e.node.stop()
+	for _, p := range e.parts {
+		p.node.stop()
+	}
 	if within(idle, lastWords) {
 		return
 	}
 	for _, run := range e.pool.left() {
-		out := outcome{run: run, Firing: Firing{Job: jobOf(run), Source: run.Source, Outcome: Returned, Err: ErrShutdown}}
+		out := outcome{run: run.Run, Firing: Firing{Job: jobOf(run.Run), Source: run.Source, Outcome: Returned, Err: ErrShutdown}}
 		if e.pool.byName[run.Task].task.Options.Delivery == registry.AtMostOnce {
 			out.Outcome = Died
 		}
 		e.log.Error("a handler does not stop; its run is given up", "task", run.Task, "id", run.ID, "run_id", run.RunID, "outcome", out.Outcome)
-		e.out.add(out)
+		run.part.out.add(out)
 	}
 }
 
 // giveBack returns runs that were not started.
-func (e *Engine) giveBack(runs []wire.Run) {
+func (p *partition) giveBack(runs ...wire.Run) {
 	for _, run := range runs {
-		e.out.add(outcome{run: run, Firing: Firing{Job: jobOf(run), Source: run.Source, Outcome: Returned}})
+		p.out.add(outcome{run: run, Firing: Firing{Job: jobOf(run), Source: run.Source, Outcome: Returned}})
 	}
 }
 

@@ -21,6 +21,10 @@
 //   - A handler that fails, panics or kills the process uses up its own
 //     attempts and ends among the dead letters; the others go on.
 //
+// In a cluster the data are in partitions, and each has its own lease, claims and
+// sweeps; all share the pool that runs what was claimed. One subscription a server
+// hears for the partitions that it holds, and follows them when they move.
+//
 // Every part is a goroutine that Run owns and waits for. Intake (listening,
 // claiming, sweeping) ends with Run's context; work (handlers, settling,
 // heartbeats) ends after the drain.
@@ -29,11 +33,12 @@ package engine
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -105,50 +110,38 @@ var (
 
 // Engine runs jobs. Make it with New.
 type Engine struct {
-	cfg   Config
-	log   *slog.Logger
-	store *wire.Store
-	node  *node
-	inbox *inbox
-	pool  *pool
-	out   *settler
-	look  hint // a reason to claim
-
-	counters *counters
-
-	backlog backlog
-	tasks   []string
-
+	cfg      Config
+	log      *slog.Logger
+	space    *wire.Space
+	parts    []*partition
+	pool     *pool
+	tasks    []string
 	started  time.Time
-	swept    *sweepRequests
-	live     liveness
+	remap    hint // a reason to ask which server holds which partition
+	deaf     deafness
 	troubles troubles
-	offset   atomic.Int64 // Redis's clock minus this machine's, in ns
-	nodes    atomic.Int64 // that hold a lease
 	ready    readiness
-	unsure   bool // after the intake: the node may hold runs that it never heard of
 }
 
 // New makes an engine for the tasks of a registry, which must not change any
-// more. rdb stays the caller's to close. Errors are mistakes in cfg.
+// more. rdb stays the caller's to close; for a cluster it is a
+// *redis.ClusterClient. Errors are mistakes in cfg.
 func New(rdb redis.UniversalClient, reg *registry.Registry, cfg Config) (*Engine, error) {
 	cfg, err := cfg.complete()
 	if err != nil {
 		return nil, err
 	}
-	store, err := wire.NewStore(rdb, wire.DBOf(rdb))
+	space, err := wire.NewSpace(rdb)
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{
-		cfg: cfg, log: cfg.Logger, store: store, tasks: reg.Names(),
-		inbox: newInbox(), counters: newCounters(), look: newHint(), swept: newSweepRequests(),
-	}
-	e.node = newNode()
-	e.live.tell = e.tellDegraded
+	e := &Engine{cfg: cfg, log: cfg.Logger, space: space, tasks: reg.Names(), remap: newHint()}
+	e.pool = newPool(cfg.Concurrency, reg)
 	e.troubles.log = cfg.Logger
-	e.out = newSettler(e)
-	e.pool = newPool(cfg.Concurrency, reg, e.run, e.look.give)
+	name := strings.ToLower(rand.Text()[:10])
+	for _, store := range space.All() {
+		e.parts = append(e.parts, newPartition(e, store, name))
+	}
 	return e, nil
 }
 
@@ -179,71 +172,40 @@ func (cfg Config) complete() (Config, error) {
 // is waited for, and said in the log. Run may be called once.
 func (e *Engine) Run(ctx context.Context) error {
 	e.started = time.Now()
-	if err := e.start(ctx); err != nil {
-		return err
-	}
+	intake, refuse := context.WithCancelCause(ctx)
+	defer refuse(nil)
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
-	defer e.node.stop()
-	var beating, settling, taking sync.WaitGroup
 	alive, stopBeating := context.WithCancel(work)
 	defer stopBeating()
-	beating.Go(func() { e.beatLoop(alive) })
-	beating.Go(func() { e.leaseLoop(alive) })
-	settling.Go(func() { e.out.loop(work) })
 
-	taking.Go(func() { e.listenLoop(ctx) })
-	taking.Go(func() { e.adoptLoop(ctx) })
-	taking.Go(func() { e.countLoop(ctx) })
-	taking.Go(func() { e.claimLoop(ctx) })
-	taking.Go(func() { e.sweepLoop(ctx) })
-
-	<-ctx.Done()
+	var beating, settling, taking sync.WaitGroup
+	taking.Go(func() { e.listenLoop(intake) })
+	for _, p := range e.parts {
+		defer p.node.stop()
+		taking.Go(func() {
+			if err := p.start(intake); err != nil {
+				refuse(err) // if it is for the end of the intake, this changes nothing
+				return
+			}
+			beating.Go(func() { p.beatLoop(alive) })
+			beating.Go(func() { p.leaseLoop(alive) })
+			settling.Go(func() { p.out.loop(work) })
+			p.take(intake)
+		})
+	}
 	taking.Wait()
 	e.drain()
-	e.out.finish()
+	for _, p := range e.parts {
+		p.out.finish()
+	}
 	defer time.AfterFunc(settleGrace, stopWork).Stop()
 	settling.Wait()
 	stopBeating()
 	beating.Wait()
+	if ctx.Err() == nil {
+		return context.Cause(intake)
+	}
 	e.log.Info("stopped")
 	return nil
-}
-
-// start waits for a Redis that answers, and takes the node's first lease.
-func (e *Engine) start(ctx context.Context) error {
-	err := retry(ctx, func() error {
-		err := e.store.CheckFormat(ctx)
-		if err == nil {
-			err = e.beat(ctx)
-		}
-		if err == nil {
-			err = e.loadThresholds(ctx)
-		}
-		if errors.Is(err, wire.ErrNewerFormat) {
-			return final(err)
-		}
-		e.troubles.note("start", err)
-		return err
-	})
-	if err != nil && ctx.Err() == nil {
-		return err
-	}
-	if e.cfg.Notifications == Require && ctx.Err() == nil {
-		if _, err := e.ensureFlags(ctx); err != nil {
-			return fmt.Errorf("keyspace notifications are required: %w", err)
-		}
-	}
-	return nil
-}
-
-// redisNow is the time by Redis's clock, as far as this node knows it.
-func (e *Engine) redisNow() time.Time {
-	return time.Now().Add(time.Duration(e.offset.Load()))
-}
-
-// noteClock learns Redis's clock from an answer that was asked for at sent.
-func (e *Engine) noteClock(sent, redisTime time.Time) {
-	middle := sent.Add(time.Since(sent) / 2)
-	e.offset.Store(int64(redisTime.Sub(middle)))
 }

@@ -85,19 +85,21 @@ func TestLongPayloadsThatStayAreSettledAFewAtATime(t *testing.T) {
 	}
 }
 
-func TestTroublesAreLoggedOnceUntilTheyChange(t *testing.T) {
+func TestTroublesOfPartitionsAreLoggedOnceUntilTheyChange(t *testing.T) {
 	var out strings.Builder
 	noted := troubles{log: slog.New(slog.NewTextHandler(&out, nil))}
 	reset := func(port int) error {
 		return &net.OpError{Op: "read", Net: "tcp", Source: &net.TCPAddr{Port: port}, Err: errors.New("connection reset by peer")}
 	}
 	for port := range 10 {
-		noted.note("claiming", fmt.Errorf("try: %w", reset(port)))
+		noted.note("claiming", port%3, fmt.Errorf("try: %w", reset(port)))
 	}
-	noted.note("settling", reset(1))
-	noted.note("claiming", errors.New("READONLY"))
+	noted.note("settling", 0, reset(1))
+	noted.note("claiming", 1, errors.New("READONLY"))
 	for range 10 {
-		noted.note("claiming", nil)
+		for partition := range 3 {
+			noted.note("claiming", partition, nil)
+		}
 	}
 	var got []string
 	for line := range strings.Lines(out.String()) {

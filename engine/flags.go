@@ -3,7 +3,10 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // The setting of Redis that says which keyspace events it publishes, and the
@@ -19,33 +22,43 @@ const (
 // when it restarts, so this is asked after every subscription. It says whether
 // flags were missing and are set now. It is an error if expired keys are not told
 // of; counters are found by the check as well.
-func (e *Engine) ensureFlags(ctx context.Context) (added bool, err error) {
-	found, err := e.store.Redis().ConfigGet(ctx, flagsSetting).Result()
+func (p *partition) ensureFlags(ctx context.Context) (added bool, err error) {
+	server, err := p.store.Server(ctx)
+	if err != nil {
+		return false, err
+	}
+	found, err := server.ConfigGet(ctx, flagsSetting).Result()
 	if err != nil {
 		return false, fmt.Errorf("notification flags can't be read, so events may be missing: %w; put `%s Ex` into redis.conf or allow CONFIG", err, flagsSetting)
 	}
 	flags := found[flagsSetting]
-	counting := e.counters.listening()
+	counting := p.isCounting()
 	missing := missingFlags(flags, counting)
 	if missing == "" {
 		if !counting {
-			return false, e.dropCountFlag(ctx, flags)
+			return false, p.dropCountFlag(ctx, server, flags)
 		}
 		return false, nil
 	}
-	err = e.store.Redis().ConfigSet(ctx, flagsSetting, flags+missing).Err()
+	err = server.ConfigSet(ctx, flagsSetting, flags+missing).Err()
 	switch {
 	case err != nil && missing == countFlag:
-		e.troubles.note("hearing of counters", fmt.Errorf("%w; put `%s Ex$` into redis.conf; counters are found when they are checked", err, flagsSetting))
+		p.note("hearing of counters", fmt.Errorf("%w; put `%s Ex$` into redis.conf; counters are found when they are checked", err, flagsSetting))
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("%s is %q and can't be set: %w; put `%s Ex` into redis.conf", flagsSetting, flags, err, flagsSetting)
 	}
-	e.log.Info("turned on keyspace notifications that were missing; put them into redis.conf to keep them", "were", flags, "added", missing)
+	p.log.Info("turned on keyspace notifications that were missing; put them into redis.conf to keep them", "were", flags, "added", missing)
 	if strings.Contains(missing, countFlag) {
-		err = e.store.NoteFlag(ctx, countFlag)
+		err = p.store.NoteFlag(ctx, countFlag)
 	}
 	return true, err
+}
+
+// isCounting says whether any partition listens to counters: the flags are in force
+// for all that a server holds.
+func (e *Engine) isCounting() bool {
+	return slices.ContainsFunc(e.parts, func(p *partition) bool { return p.counters.listening() })
 }
 
 // missingFlags are the letters to add to those that are set. A stands for all
@@ -66,13 +79,13 @@ func missingFlags(set string, counting bool) string {
 
 // dropCountFlag takes back what was added for thresholds, when there are none
 // any more: each write of a string would go on costing Redis an event.
-func (e *Engine) dropCountFlag(ctx context.Context, flags string) error {
+func (p *partition) dropCountFlag(ctx context.Context, server redis.UniversalClient, flags string) error {
 	if !strings.Contains(flags, countFlag) {
 		return nil
 	}
-	ours, err := e.store.TakeFlagNote(ctx, countFlag)
+	ours, err := p.store.TakeFlagNote(ctx, countFlag)
 	if err != nil || !ours {
 		return err
 	}
-	return e.store.Redis().ConfigSet(ctx, flagsSetting, strings.ReplaceAll(flags, countFlag, "")).Err()
+	return server.ConfigSet(ctx, flagsSetting, strings.ReplaceAll(flags, countFlag, "")).Err()
 }

@@ -7,34 +7,57 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/keyfuse-io/keyfuse/internal/wire"
 )
 
-// listenLoop keeps one subscription: to expired keys, and to wake-ups. After
-// each gap whatever was missed is looked for.
-func (e *Engine) listenLoop(ctx context.Context) {
+// listener keeps one subscription, to expired keys and to wake-ups, on the server
+// that holds some partitions. After each gap whatever was missed is looked for.
+type listener struct {
+	*Engine
+	parts []*partition
+
+	expired, counted string   // channels
+	wakes            []string // of the parts
+}
+
+func newListener(e *Engine, parts []*partition) *listener {
+	l := &listener{Engine: e, parts: parts}
+	db := l.first().store.DB()
+	l.expired, l.counted = l.first().store.Expired(db), l.first().store.Counted(db)
+	for _, p := range parts {
+		l.wakes = append(l.wakes, p.store.Wake(db))
+	}
+	return l
+}
+
+// first is a partition that stands for all: they are on the same server.
+func (l *listener) first() *partition { return l.parts[0] }
+
+func (l *listener) loop(ctx context.Context) {
 	for ctx.Err() == nil {
-		_ = retry(ctx, func() error { return e.listenOnce(ctx) })
+		_ = retry(ctx, func() error { return l.once(ctx) })
 	}
 }
 
-// listenOnce is one subscription. It returns nil if there was one, so that the
-// next try comes soon.
-func (e *Engine) listenOnce(ctx context.Context) error {
-	heard, err := e.listen(ctx)
+// once is one subscription. It returns nil if there was one, so that the next try
+// comes soon.
+func (l *listener) once(ctx context.Context) error {
+	heard, err := l.listen(ctx)
 	switch {
 	case ctx.Err() != nil:
 	case errors.Is(err, errSilent): // said already, and Redis may work
 	case errors.Is(err, errCounting):
 		return nil
 	default:
-		e.live.set("the subscription broke: " + err.Error())
-		e.troubles.note("listening", err)
+		for _, p := range l.parts {
+			p.live.set("the subscription broke: " + err.Error())
+		}
+		l.first().note("listening", err)
 	}
+	l.remap.give()
 	if heard {
 		pause(ctx, firstWait)
 		return nil
@@ -49,13 +72,19 @@ var errCounting = errors.New("the first threshold has come, or the last one has 
 
 // listen subscribes and receives until the connection breaks or is found to be
 // silent. It always returns an error, and says whether it was subscribed.
-func (e *Engine) listen(ctx context.Context) (heard bool, err error) {
+func (l *listener) listen(ctx context.Context) (heard bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer e.counters.onChange(func() { cancel(errCounting) })() // before the channels are chosen
-	channels := e.channels()
-	sub := e.store.Redis().Subscribe(ctx, channels...)
-	defer e.live.onSilence(func() { cancel(errSilent) })()
+	for _, p := range l.parts {
+		defer p.counters.onChange(func() { cancel(errCounting) })() // before the channels are chosen
+		defer p.live.onSilence(func() { cancel(errSilent) })()
+	}
+	server, err := l.first().store.Server(ctx)
+	if err != nil {
+		return false, err
+	}
+	channels := l.channels()
+	sub := server.Subscribe(ctx, channels...)
 	// Receive waits without a limit and without looking at ctx: closing the
 	// connection is what ends it.
 	var closing sync.WaitGroup
@@ -73,215 +102,130 @@ func (e *Engine) listen(ctx context.Context) (heard bool, err error) {
 		switch {
 		case ctx.Err() != nil:
 			return heard, context.Cause(ctx)
-		case redis.IsPermissionError(err) && slices.Contains(channels, e.store.Counted(e.store.DB())):
-			e.log.Warn("counters of other clients can't be heard; they are found when they are checked, seconds or a minute late",
-				"err", e.explain(ctx, channels, err))
-			e.counters.deafen()
-			return heard, errCounting
 		case redis.IsPermissionError(err):
-			e.ready.subscribed(e) // it knows that it can't
-			return heard, e.explain(ctx, channels, err)
+			return heard, l.forbidden(ctx, channels, err)
 		case err != nil:
 			return heard, err
 		}
 		switch m := message.(type) {
 		case *redis.Subscription:
 			if confirmed++; confirmed == len(channels) {
-				closing.Go(func() { e.subscribed(ctx) })
+				closing.Go(func() { l.subscribed(ctx) })
 			}
 		case *redis.Message:
-			e.hear(m)
+			l.hear(m)
 		}
 	}
 }
 
+// forbidden is what comes of a channel that this user may not hear: without that of
+// counters it goes on.
+func (l *listener) forbidden(ctx context.Context, channels []string, err error) error {
+	err = l.explain(ctx, channels, err)
+	if !slices.Contains(channels, l.counted) {
+		for _, p := range l.parts {
+			p.ready.isSubscribed(p) // it knows that it can't
+		}
+		return err
+	}
+	l.log.Warn("counters of other clients can't be heard; they are found when they are checked, seconds or a minute late", "err", err)
+	for _, p := range l.parts {
+		p.counters.deafen()
+	}
+	return errCounting
+}
+
 // channels are what the node listens to. Those of counters are only heard while
 // there are thresholds.
-func (e *Engine) channels() []string {
-	db := e.store.DB()
-	channels := []string{e.store.Wake(db)}
-	if e.cfg.Notifications == Off {
+func (l *listener) channels() []string {
+	channels := slices.Clone(l.wakes)
+	if l.cfg.Notifications == Off {
 		return channels
 	}
-	channels = append(channels, e.store.Expired(db))
-	if e.counters.listening() {
-		channels = append(channels, e.store.Counted(db))
+	channels = append(channels, l.expired)
+	if slices.ContainsFunc(l.parts, func(p *partition) bool { return p.counters.listening() }) {
+		channels = append(channels, l.counted)
 	}
 	return channels
 }
 
 // explain says with which rule Redis would let this user subscribe.
-func (e *Engine) explain(ctx context.Context, channels []string, err error) error {
-	user, whoErr := e.store.Redis().Do(ctx, "ACL", "WHOAMI").Text()
-	if whoErr != nil {
-		user = "<user>"
+func (l *listener) explain(ctx context.Context, channels []string, err error) error {
+	user := "<user>"
+	if server, serverErr := l.first().store.Server(ctx); serverErr == nil {
+		if name, whoErr := server.Do(ctx, "ACL", "WHOAMI").Text(); whoErr == nil {
+			user = name
+		}
 	}
 	return fmt.Errorf(`%w; allow it with: ACL SETUSER %s +subscribe "&%s"`, err, user, strings.Join(channels, `" "&`))
 }
 
 // hear takes a message in. It must not wait: Redis cuts off a subscriber that
 // lags, and everything in its buffer is lost.
-func (e *Engine) hear(m *redis.Message) {
-	switch {
-	case m.Channel == e.store.Wake(e.store.DB()) && m.Payload == "": // no task: thresholds
-		e.counters.reload.give()
-		return
-	case m.Channel == e.store.Wake(e.store.DB()):
-		e.look.give()
-		return
-	case m.Channel == e.store.Counted(e.store.DB()):
-		if strings.HasPrefix(m.Payload, e.cfg.IDPrefix) {
-			e.counters.heard(e.store.IDOfFuse(m.Payload))
+func (l *listener) hear(m *redis.Message) {
+	switch m.Channel {
+	case l.expired:
+		l.heardExpired(m.Payload)
+	case l.counted:
+		if p, id := l.partOf(m.Payload); p != nil {
+			p.counters.heard(id)
+		}
+	default:
+		switch i := slices.Index(l.wakes, m.Channel); {
+		case i < 0:
+		case m.Payload == "": // no task: thresholds
+			l.parts[i].counters.reload.give()
+		default:
+			l.parts[i].look.give()
+		}
+	}
+}
+
+func (l *listener) heardExpired(key string) {
+	if wire.IsInternal(key) {
+		for _, p := range l.parts {
+			if name, _ := p.node.current(); key == p.store.Canary(name) {
+				p.live.heard()
+			}
 		}
 		return
 	}
-	name, _ := e.node.current()
-	switch {
-	case m.Payload == e.store.Canary(name):
-		e.live.heard()
-	case wire.IsInternal(m.Payload), !strings.HasPrefix(m.Payload, e.cfg.IDPrefix), len(m.Payload) > wire.MaxID, m.Payload == "":
-	default:
-		e.inbox.add(e.store.IDOfFuse(m.Payload))
+	if p, id := l.partOf(key); p != nil {
+		p.inbox.add(id)
 	}
+}
+
+// partOf is the partition and the id whose fuse or counter a key would be, nil if it
+// can be none.
+func (l *listener) partOf(key string) (*partition, string) {
+	for _, p := range l.parts {
+		if id, ok := p.store.IDOfFuse(key); ok {
+			if !strings.HasPrefix(id, l.cfg.IDPrefix) {
+				return nil, ""
+			}
+			return p, id
+		}
+	}
+	return nil, ""
 }
 
 // subscribed is called, beside the receive loop, after each subscription.
-func (e *Engine) subscribed(ctx context.Context) {
-	e.troubles.note("listening", nil)
-	if e.cfg.Notifications == Off {
-		e.live.set("")
-	} else if _, err := e.ensureFlags(ctx); err != nil {
-		e.live.set(err.Error())
+func (l *listener) subscribed(ctx context.Context) {
+	l.first().note("listening", nil)
+	why := ""
+	if l.cfg.Notifications != Off {
+		if _, err := l.first().ensureFlags(ctx); err != nil {
+			why = err.Error()
+		}
 	}
-	e.look.give()
-	if !e.live.stillSilent() {
-		e.swept.ask(e.redisNow())
-	}
-	e.ready.subscribed(e)
-}
-
-// liveness knows whether events arrive, by a canary key of the node's own whose
-// expiry must be heard between two heartbeats. A connection can be open and
-// silent for good: half-open, on a demoted master, refused its subscription,
-// or on a server that lost its flags.
-type liveness struct {
-	tell func(reason string)
-
-	mu      sync.Mutex
-	beats   int // heartbeats since the canary was last heard
-	silent  int // times that silence was noticed since then
-	why     string
-	silence func()
-}
-
-// canaryBeats is how many heartbeats may pass without the canary: one lays it,
-// the next lets it expire, and until the one after that it must be heard.
-const canaryBeats = 3
-
-func (l *liveness) beating() {
-	l.mu.Lock()
-	l.beats++
-	l.mu.Unlock()
-}
-
-// heard notes the canary.
-func (l *liveness) heard() {
-	l.mu.Lock()
-	l.beats, l.silent = 0, 0
-	l.mu.Unlock()
-	l.set("")
-}
-
-// stillSilent says that subscribing anew has not helped so far: then another
-// sweep for it would find no more than the next one that comes anyway.
-func (l *liveness) stillSilent() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.silent > 1
-}
-
-// check breaks the subscription if the canary was not heard for too long.
-func (l *liveness) check() {
-	l.mu.Lock()
-	silent := l.beats >= canaryBeats && l.silence != nil
-	silence := l.silence
-	if silent {
-		l.beats = 0
-		l.silent++
-	}
-	l.mu.Unlock()
-	if silent {
-		l.set(errSilent.Error())
-		silence()
-	}
-}
-
-// onSilence says what to do when events stop coming, until the function that it
-// returns is called.
-func (l *liveness) onSilence(f func()) (forget func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.silence, l.beats = f, 0
-	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.silence = nil
-	}
-}
-
-// set changes why events do not come; "" if they do.
-func (l *liveness) set(why string) {
-	l.mu.Lock()
-	changed := (l.why == "") != (why == "")
-	l.why = why
-	l.mu.Unlock()
-	if changed {
-		l.tell(why)
-	}
-}
-
-func (l *liveness) reason() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.why
-}
-
-func (e *Engine) tellDegraded(why string) {
-	if why == "" {
-		e.log.Info("events come again")
-		e.swept.ask(e.redisNow())
-	} else {
-		e.log.Warn("degraded: no events; jobs in the index run on time, bare ones are found by the sweep", "why", why)
-	}
-	e.look.give()
-	if e.cfg.Observer.Degraded != nil {
-		e.cfg.Observer.Degraded(why)
-	}
-}
-
-// readiness tells once that the engine is ready.
-type readiness struct {
-	mu                       sync.Mutex
-	isSubscribed, hasClaimed bool
-	told                     bool
-}
-
-func (r *readiness) subscribed(e *Engine) { r.note(e, &r.isSubscribed) }
-func (r *readiness) claimed(e *Engine)    { r.note(e, &r.hasClaimed) }
-
-func (r *readiness) note(e *Engine, which *bool) {
-	r.mu.Lock()
-	*which = true
-	tell := r.isSubscribed && r.hasClaimed && !r.told
-	r.told = r.told || tell
-	r.mu.Unlock()
-	if !tell {
-		return
-	}
-	name, _ := e.node.current()
-	e.log.Info("ready", "node", name, "tasks", len(e.tasks), "concurrency", e.cfg.Concurrency,
-		"clock_offset", time.Duration(e.offset.Load()).Round(time.Millisecond))
-	if e.cfg.Observer.Ready != nil {
-		e.cfg.Observer.Ready()
+	for _, p := range l.parts {
+		if why != "" || l.cfg.Notifications == Off {
+			p.live.set(why)
+		}
+		p.look.give()
+		if !p.live.stillSilent() {
+			p.swept.ask(p.redisNow())
+		}
+		p.ready.isSubscribed(p)
 	}
 }

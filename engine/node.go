@@ -2,11 +2,10 @@ package engine
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,7 +15,10 @@ import (
 // node is this engine's name among the others, and the lease that stands behind
 // all of its runs. A name whose lease was lost is never used again.
 type node struct {
+	engine string // of which its names are made
+
 	mu     sync.Mutex
+	losses int
 	name   string
 	lost   context.Context // ends when the lease of this name is lost; all handlers' context
 	end    context.CancelCauseFunc
@@ -24,14 +26,15 @@ type node struct {
 	until  time.Time
 }
 
-func newNode() *node {
-	n := &node{}
+func newNode(engine string) *node {
+	n := &node{engine: engine, losses: -1}
 	n.rename()
 	return n
 }
 
 func (n *node) rename() {
-	n.name = strings.ToLower(rand.Text()[:10])
+	n.losses++
+	n.name = wire.NodeName(n.engine, n.losses)
 	n.lost, n.end = context.WithCancelCause(context.Background())
 	n.beaten = false
 }
@@ -101,12 +104,12 @@ func (n *node) left(wait time.Duration) time.Duration {
 // A lease holds for two thirds of what the configuration calls lease, and is
 // renewed every fifth of that: after a death, others notice at their next beat,
 // which makes 2/3 + 1/5 < 1 of it.
-func (e *Engine) leaseLength() time.Duration { return e.cfg.Lease * 2 / 3 }
-func (e *Engine) beatEvery() time.Duration   { return e.cfg.Lease / 5 }
+func (p *partition) leaseLength() time.Duration { return p.cfg.Lease * 2 / 3 }
+func (p *partition) beatEvery() time.Duration   { return p.cfg.Lease / 5 }
 
-func (e *Engine) beatLoop(ctx context.Context) {
-	defer e.leave()
-	ticker := time.NewTicker(e.beatEvery())
+func (p *partition) beatLoop(ctx context.Context) {
+	defer p.leave()
+	ticker := time.NewTicker(p.beatEvery())
 	defer ticker.Stop()
 	for {
 		select {
@@ -114,57 +117,57 @@ func (e *Engine) beatLoop(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		e.live.check()
-		e.troubles.note("heartbeat", e.beat(ctx))
+		p.live.check()
+		p.note("heartbeat", p.beat(ctx))
 	}
 }
 
 // leaseLoop ends the handlers' context at the moment from which others may take
 // the runs. A heartbeat on its way can't be waited for: it may hang for longer.
-func (e *Engine) leaseLoop(ctx context.Context) {
-	for pause(ctx, e.node.left(e.beatEvery())) {
-		if e.node.expire() {
-			e.log.Error("lease lost: no heartbeat got through; handlers are cancelled, and others may run their jobs")
+func (p *partition) leaseLoop(ctx context.Context) {
+	for pause(ctx, p.node.left(p.beatEvery())) {
+		if p.node.expire() {
+			p.log.Error("lease lost: no heartbeat got through; handlers are cancelled, and others may run their jobs")
 		}
 	}
 }
 
 // beat renews the lease, and reaps nodes that did not renew theirs.
-func (e *Engine) beat(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, e.beatEvery())
+func (p *partition) beat(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, p.beatEvery())
 	defer cancel()
-	name, first := e.node.beating()
+	name, first := p.node.beating()
 	sent := time.Now()
-	canary := e.cfg.Notifications != Off
+	canary := p.cfg.Notifications != Off
 	if canary {
-		e.live.beating()
+		p.live.beating()
 	}
-	beat, err := e.store.Beat(ctx, wire.Pulse{
-		Node: name, First: first, Lease: e.leaseLength(), Info: e.describe(), Canary: canary,
+	beat, err := p.store.Beat(ctx, wire.Pulse{
+		Node: name, First: first, Lease: p.leaseLength(), Info: p.describe(), Canary: canary,
 	})
 	if err != nil {
 		return err
 	}
-	e.noteClock(sent, beat.Now)
-	e.counters.meet(beat.Defined)
-	e.nodes.Store(beat.Nodes)
-	if e.node.renewed(name, sent, beat.Held, e.leaseLength()) {
-		e.log.Error("lease lost: this node was silent for too long; its handlers are cancelled, and others run their jobs", "node", name)
-		return e.beat(ctx)
+	p.noteClock(sent, beat.Now)
+	p.counters.meet(beat.Defined)
+	p.nodes.Store(beat.Nodes)
+	if p.node.renewed(name, sent, beat.Held, p.leaseLength()) {
+		p.log.Error("lease lost: this node was silent for too long; its handlers are cancelled, and others run their jobs", "node", name)
+		return p.beat(ctx)
 	}
 	if first {
-		e.look.give() // claims had to wait for this lease
+		p.look.give() // claims had to wait for this lease
 	}
-	return e.reap(ctx, beat.Gone)
+	return p.reap(ctx, beat.Gone)
 }
 
 // reap frees the runs of nodes that were given up.
-func (e *Engine) reap(ctx context.Context, gone []string) error {
+func (p *partition) reap(ctx context.Context, gone []string) error {
 	var errs []error
 	for _, name := range gone {
-		freed, err := e.store.Reap(ctx, name, "lease lost: node "+name+" stopped while it ran the job")
+		freed, err := p.store.Reap(ctx, name, "lease lost: node "+name+" stopped while it ran the job")
 		if freed > 0 {
-			e.log.Warn("a node is gone; its runs are free", "node", name, "runs", freed)
+			p.log.Warn("a node is gone; its runs are free", "node", name, "runs", freed)
 		}
 		errs = append(errs, err)
 	}
@@ -172,21 +175,25 @@ func (e *Engine) reap(ctx context.Context, gone []string) error {
 }
 
 // leave takes the node off the list at once, so that nobody waits for its lease.
-func (e *Engine) leave() {
+func (p *partition) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	name, _ := e.node.current()
-	if e.out.clean() && !e.unsure {
-		e.troubles.note("leaving", e.store.Leave(ctx, name))
+	name, _ := p.node.current()
+	if p.out.clean() && !p.unsure {
+		p.note("leaving", p.store.Leave(ctx, name))
 	}
 }
 
 // describe is what the node says of itself; client.Node reads it.
-func (e *Engine) describe() string {
+func (p *partition) describe() string {
 	host, _ := os.Hostname() // a node without a name is still a node
+	degraded, parts := p.deaf.reason()
+	if p.space.IsCluster() && parts > 0 {
+		degraded = fmt.Sprintf("%d of %d partitions: %s", parts, len(p.parts), degraded)
+	}
 	text, err := json.Marshal(map[string]any{
-		"Host": host, "PID": os.Getpid(), "Version": e.cfg.Version,
-		"Started": e.started, "Tasks": e.tasks, "Degraded": e.live.reason(),
+		"Host": host, "PID": os.Getpid(), "Version": p.cfg.Version,
+		"Started": p.started, "Tasks": p.tasks, "Degraded": degraded,
 	})
 	if err != nil {
 		return "{}" // it marshals nothing that can fail

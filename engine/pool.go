@@ -15,22 +15,28 @@ import (
 // batches and long ones are left for other nodes to take.
 type pool struct {
 	limit   int
-	exec    func(registry.Task, wire.Run)
-	freed   func() // called when there is room again after there was none
 	workers sync.WaitGroup
 
-	mu      sync.Mutex
-	active  int
-	waiting int
-	bytes   int // of payloads that wait
-	mean    time.Duration
-	lines   []*line
-	byName  map[string]*line
-	turn    int  // whose turn it is among lines that wait
-	first   int  // whose turn it is to come first in a claim
-	full    bool // room said that there is none
-	closed  bool
-	running map[*wire.Run]struct{} // whose handlers have not returned
+	mu       sync.Mutex
+	active   int
+	waiting  int
+	reserved int // for claims that are under way
+	bytes    int // of payloads that wait
+	mean     time.Duration
+	lines    []*line
+	byName   map[string]*line
+	turn     int               // whose turn it is among lines that wait
+	first    int               // whose turn it is to come first in a claim
+	full     map[hint]struct{} // who found no room, and is told when there is some
+	denied   map[hint]struct{} // and who would have, but for what others reserved
+	closed   bool
+	running  map[*work]struct{} // whose handlers have not returned
+}
+
+// work is a run with the partition that it is from.
+type work struct {
+	wire.Run
+	part *partition
 }
 
 // line is a task's runs.
@@ -38,8 +44,10 @@ type line struct {
 	task   registry.Task
 	limit  int
 	active int
-	queue  []wire.Run
-	mean   time.Duration // that a run takes, weighted to the last ones
+	// reserved is for claims that are under way.
+	reserved int
+	queue    []work
+	mean     time.Duration // that a run takes, weighted to the last ones
 }
 
 const (
@@ -48,8 +56,11 @@ const (
 	maxWaitBytes = 32 << 20 // of payloads beyond which nothing is claimed ahead
 )
 
-func newPool(limit int, reg *registry.Registry, exec func(registry.Task, wire.Run), freed func()) *pool {
-	p := &pool{limit: limit, exec: exec, freed: freed, byName: make(map[string]*line), running: make(map[*wire.Run]struct{})}
+func newPool(limit int, reg *registry.Registry) *pool {
+	p := &pool{
+		limit: limit, byName: make(map[string]*line), running: make(map[*work]struct{}),
+		full: make(map[hint]struct{}), denied: make(map[hint]struct{}),
+	}
 	for _, name := range reg.Names() {
 		task, _ := reg.Lookup(name)
 		l := &line{task: task, limit: limit}
@@ -62,27 +73,68 @@ func newPool(limit int, reg *registry.Registry, exec func(registry.Task, wire.Ru
 	return p
 }
 
-// room is how many runs may be claimed, in all and of each task. The tasks come
-// in another order for each claim, since the first ones get the odd shares.
-func (p *pool) room() (int, []wire.Want) {
+// room is how many runs may be claimed, in all and of each task.
+type room struct {
+	runs  int
+	wants []wire.Want
+}
+
+// reserve keeps room for a claim of most runs, until add or release. The tasks come
+// in another order for each claim, since the first ones get the odd shares. If there
+// is not room for every task, more is given when there is some.
+func (p *pool) reserve(most int, more hint) room {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed || len(p.lines) == 0 {
-		return 0, nil
+		return room{}
 	}
 	total := p.spare()
-	if total > 0 {
+	if total > p.reserved {
 		p.first++
 	}
-	wants := make([]wire.Want, 0, len(p.lines))
+	r := room{runs: max(0, min(total-p.reserved, most))}
+	free := 0 // lines that would have room if nobody had reserved any
 	for i := range p.lines {
 		l := p.lines[(i+p.first)%len(p.lines)]
-		if n := l.limit - l.active - len(l.queue) + p.ahead(l.limit, l.mean); n > 0 {
-			wants = append(wants, wire.Want{Task: l.task.Name, Runs: min(n, claimRuns)})
+		n := l.limit - l.active - len(l.queue) + p.ahead(l.limit, l.mean)
+		if n > 0 {
+			free++
+		}
+		if n = min(n-l.reserved, claimRuns); n > 0 && r.runs > 0 {
+			r.wants = append(r.wants, wire.Want{Task: l.task.Name, Runs: n})
+			l.reserved += n
 		}
 	}
-	p.full = total <= 0 || len(wants) < len(p.lines)
-	return total, wants
+	p.reserved += r.runs
+	switch {
+	case total <= 0 || free < len(p.lines):
+		p.full[more] = struct{}{}
+	case r.runs == 0 || len(r.wants) < free:
+		p.denied[more] = struct{}{}
+	}
+	return r
+}
+
+// release ends a reservation, and tells who could not have that room.
+func (p *pool) release(r room) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unreserve(r)
+}
+
+func (p *pool) unreserve(r room) {
+	p.reserved -= r.runs
+	for _, want := range r.wants {
+		p.byName[want.Task].reserved -= want.Runs
+	}
+	giveAll(p.denied)
+}
+
+func giveAll(hints map[hint]struct{}) {
+	for h := range hints {
+		h.give()
+	}
+	clear(hints)
 }
 
 // spare is how many more runs are likely to have a place soon. Those that wait
@@ -107,13 +159,13 @@ func (p *pool) ahead(limit int, mean time.Duration) int {
 	return int(min(time.Duration(limit)*aheadOf/mean, maxAhead))
 }
 
-// add takes claimed runs, in their order.
-func (p *pool) add(runs []wire.Run) {
+// add takes the runs that were claimed for a reservation, in their order.
+func (p *pool) add(r room, part *partition, runs []wire.Run) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, run := range runs {
 		l := p.byName[run.Task]
-		l.queue = append(l.queue, run)
+		l.queue = append(l.queue, work{run, part})
 		p.waiting++
 		p.bytes += len(run.Payload)
 	}
@@ -124,12 +176,13 @@ func (p *pool) add(runs []wire.Run) {
 		}
 		p.workers.Go(func() { p.work(l, run) })
 	}
+	p.unreserve(r)
 }
 
 // take picks the next run that has a place. Lines take turns.
-func (p *pool) take() (*line, wire.Run, bool) {
+func (p *pool) take() (*line, work, bool) {
 	if p.waiting == 0 {
-		return nil, wire.Run{}, false
+		return nil, work{}, false
 	}
 	for i := range p.lines {
 		at := (p.turn + i) % len(p.lines)
@@ -138,7 +191,7 @@ func (p *pool) take() (*line, wire.Run, bool) {
 			continue
 		}
 		run := l.queue[0]
-		l.queue[0] = wire.Run{}
+		l.queue[0] = work{}
 		l.queue = l.queue[1:]
 		p.waiting--
 		p.bytes -= len(run.Payload)
@@ -147,11 +200,11 @@ func (p *pool) take() (*line, wire.Run, bool) {
 		p.turn = at + 1
 		return l, run, true
 	}
-	return nil, wire.Run{}, false
+	return nil, work{}, false
 }
 
 // work executes runs for as long as there are any.
-func (p *pool) work(l *line, run wire.Run) {
+func (p *pool) work(l *line, run work) {
 	for ok := true; ok; {
 		l, run, ok = p.one(l, run)
 	}
@@ -159,7 +212,7 @@ func (p *pool) work(l *line, run wire.Run) {
 
 // one executes a run and picks the next. A handler that ends its goroutine
 // takes this worker with it; another one then goes on.
-func (p *pool) one(l *line, run wire.Run) (next *line, nextRun wire.Run, ok bool) {
+func (p *pool) one(l *line, run work) (next *line, nextRun work, ok bool) {
 	returned := false
 	key := &run
 	p.mu.Lock()
@@ -173,13 +226,13 @@ func (p *pool) one(l *line, run wire.Run) (next *line, nextRun wire.Run, ok bool
 			p.workers.Go(func() { p.work(l, run) })
 		}
 	}()
-	p.exec(l.task, run)
+	run.part.run(l.task, run.Run)
 	returned = true
 	return
 }
 
 // finish frees a run's place, and gives it to the next run.
-func (p *pool) finish(l *line, run *wire.Run, took time.Duration) (*line, wire.Run, bool) {
+func (p *pool) finish(l *line, run *work, took time.Duration) (*line, work, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.running, run)
@@ -188,9 +241,8 @@ func (p *pool) finish(l *line, run *wire.Run, took time.Duration) (*line, wire.R
 	l.mean, p.mean = blend(l.mean, took), blend(p.mean, took)
 	// Not for each single place: a claim is worth its round trip.
 	ahead := p.ahead(p.limit, p.mean)
-	if p.full && p.spare() >= max(1, min(ahead, p.limit)/2) {
-		p.full = false
-		p.freed()
+	if len(p.full) > 0 && p.spare() >= max(1, min(ahead, p.limit)/2) {
+		giveAll(p.full)
 	}
 	return p.take()
 }
@@ -205,11 +257,11 @@ func blend(mean, took time.Duration) time.Duration {
 }
 
 // close ends the intake and returns the runs that have not been started.
-func (p *pool) close() []wire.Run {
+func (p *pool) close() []work {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	var runs []wire.Run
+	var runs []work
 	for _, l := range p.lines {
 		runs = append(runs, l.queue...)
 		l.queue = nil
@@ -219,13 +271,13 @@ func (p *pool) close() []wire.Run {
 }
 
 // left are the runs whose handlers have not returned.
-func (p *pool) left() []wire.Run {
+func (p *pool) left() []work {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	runs := make([]wire.Run, 0, len(p.running))
+	runs := make([]work, 0, len(p.running))
 	for run := range p.running {
 		runs = append(runs, *run)
 	}
-	slices.SortFunc(runs, func(a, b wire.Run) int { return a.Due.Compare(b.Due) })
+	slices.SortFunc(runs, func(a, b work) int { return a.Due.Compare(b.Due) })
 	return runs
 }

@@ -70,32 +70,41 @@ func backoff(r registry.Retries, attempt int) time.Duration {
 }
 
 // troubles logs what goes wrong with Redis once and not again until it changes,
-// and then that it is over: an outage must not flood the log.
+// and then that it is over: an outage must not flood the log, however many partitions
+// it befalls.
 type troubles struct {
 	log *slog.Logger
 
 	mu  sync.Mutex
-	now map[string]string // what was tried → the kind of error it met last
+	now map[string]map[int]string // what was tried → partition → the kind of error it met last
 }
 
-func (t *troubles) note(what string, err error) {
+func (t *troubles) note(what string, partition int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	was, had := t.now[what]
-	is := ""
-	if err != nil {
-		is = kindOf(err)
-	}
-	switch {
-	case err == nil && had:
-		delete(t.now, what)
-		t.log.Info("redis works again", "for", what)
-	case err == nil || errors.Is(err, context.Canceled):
-	case !had || was != is:
-		if t.now == nil {
-			t.now = make(map[string]string)
+	if err == nil {
+		if _, had := t.now[what][partition]; !had {
+			return
 		}
-		t.now[what] = is
+		if delete(t.now[what], partition); len(t.now[what]) == 0 {
+			t.log.Info("redis works again", "for", what)
+		}
+		return
+	}
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	if t.now == nil {
+		t.now = make(map[string]map[int]string)
+	}
+	if t.now[what] == nil {
+		t.now[what] = make(map[int]string)
+	}
+	is, known := kindOf(err), false
+	for _, kind := range t.now[what] {
+		known = known || kind == is
+	}
+	if t.now[what][partition] = is; !known {
 		t.log.Warn("redis fails; trying on", "for", what, "err", err)
 	}
 }

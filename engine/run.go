@@ -47,18 +47,18 @@ var errGoexit = errors.New("the handler ended its goroutine")
 
 // run executes one attempt and hands its outcome to the settler. A handler that
 // does not return to it (runtime.Goexit) has its outcome settled all the same.
-func (e *Engine) run(task registry.Task, run wire.Run) {
-	name, lease := e.node.current()
+func (p *partition) run(task registry.Task, run wire.Run) {
+	name, lease := p.node.current()
 	job := jobOf(run)
-	out := outcome{Firing: Firing{Job: job, Source: run.Source, Err: errGoexit, Late: e.redisNow().Sub(run.Due)}, run: run}
+	out := outcome{Firing: Firing{Job: job, Source: run.Source, Err: errGoexit, Late: p.redisNow().Sub(run.Due)}, run: run}
 	if run.Node() != name { // the lease was lost while it waited for a place
 		out.Outcome, out.Err = Returned, ErrLeaseLost
-		e.out.add(out)
+		p.out.add(out)
 		return
 	}
 	if err := spent(task, run); err != nil {
 		out.Outcome, out.Err = Died, err
-		e.out.add(out)
+		p.out.add(out)
 		return
 	}
 	ctx, cancel := handlerContext(lease, task.Options.Timeout)
@@ -67,9 +67,9 @@ func (e *Engine) run(task registry.Task, run wire.Run) {
 	defer func() {
 		out.Took = time.Since(start)
 		out.judge(task, context.Cause(ctx))
-		e.out.add(out)
+		p.out.add(out)
 	}()
-	out.Err = e.call(ctx, task, job)
+	out.Err = p.call(ctx, task, job)
 }
 
 func jobOf(run wire.Run) registry.Job {
@@ -100,11 +100,11 @@ func handlerContext(lease context.Context, timeout time.Duration) (context.Conte
 	return context.WithTimeoutCause(lease, timeout, ErrTimeout)
 }
 
-func (e *Engine) call(ctx context.Context, task registry.Task, job registry.Job) (err error) {
+func (p *partition) call(ctx context.Context, task registry.Task, job registry.Job) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-			e.log.Error("a handler panicked", "task", job.Task, "id", job.ID, "run_id", job.RunID, "panic", p, "stack", string(debug.Stack()))
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+			p.log.Error("a handler panicked", "task", job.Task, "id", job.ID, "run_id", job.RunID, "panic", r, "stack", string(debug.Stack()))
 		}
 	}()
 	return task.Handler.Handle(ctx, job)

@@ -15,7 +15,7 @@ import (
 // next one gathers. Writing is tried until it succeeds; outcomes that can't be
 // written are kept, and hold back new claims.
 type settler struct {
-	*Engine
+	*partition
 	filled hint
 
 	mu       sync.Mutex
@@ -34,8 +34,8 @@ const settleBytes = 1 << 20
 // maxErrorLen bounds what is kept of a handler's error.
 const maxErrorLen = 4 << 10
 
-func newSettler(e *Engine) *settler {
-	return &settler{Engine: e, filled: newHint()}
+func newSettler(p *partition) *settler {
+	return &settler{partition: p, filled: newHint()}
 }
 
 func (s *settler) add(o outcome) {
@@ -91,7 +91,7 @@ func (s *settler) settle(ctx context.Context, outcomes []outcome) bool {
 		outcomes = outcomes[n:]
 		err := retry(ctx, func() error {
 			err := s.write(ctx, group)
-			s.troubles.note("settling", err)
+			s.note("settling", err)
 			return err
 		})
 		if err != nil {

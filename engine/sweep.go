@@ -15,7 +15,8 @@ const (
 	sweepEvery = 5 * time.Second
 	sweepSlack = time.Second / 10 // so that a tick is not too early by a hair
 	// sweepShare bounds what sweeping costs Redis: the next sweep waits so many
-	// times as long as the last one took.
+	// times as long as the last one took. Each partition's looks at all keys of its
+	// server, so that those of one server share this.
 	sweepShare = 20
 	// orphanGrace is how long a class key may be there without its fuse before
 	// it is fired: a client may be between the two.
@@ -62,7 +63,7 @@ func (r *sweepRequests) wanted() time.Time {
 // sweepLoop finds bare jobs that no event told of: at start, after each gap in
 // the subscription, and every few seconds. One node sweeps at a time, and a sweep
 // counts for all nodes that asked before it began.
-func (e *Engine) sweepLoop(ctx context.Context) {
+func (p *partition) sweepLoop(ctx context.Context) {
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
 	for {
@@ -70,16 +71,16 @@ func (e *Engine) sweepLoop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-		case <-e.swept.asked:
+		case <-p.swept.asked:
 		}
-		since := e.swept.wanted()
-		mine, err := e.sweep(ctx, since)
+		since := p.swept.wanted()
+		mine, err := p.sweep(ctx, since)
 		if err == nil && mine {
-			err = e.check(ctx, since)
+			err = p.check(ctx, since)
 		}
-		e.troubles.note("sweeping", err)
+		p.note("sweeping", err)
 		if err != nil {
-			e.swept.asked.give()
+			p.swept.asked.give()
 			pause(ctx, lastWait)
 		}
 	}
@@ -87,16 +88,16 @@ func (e *Engine) sweepLoop(ctx context.Context) {
 
 // sweep looks at every class key, and says so, unless the last sweep will do.
 // Between two steps it leaves Redis alone for as long as the step took.
-func (e *Engine) sweep(ctx context.Context, since time.Time) (bool, error) {
-	name, _ := e.node.current()
+func (p *partition) sweep(ctx context.Context, since time.Time) (bool, error) {
+	name, _ := p.node.current()
 	var found wire.Adopted
 	step := wire.SweepStep{
-		Node: name, Since: since, Prefix: e.cfg.IDPrefix, Wait: sweepEvery - sweepSlack, Share: sweepShare,
-		Grace: orphanGrace, MaxPayload: e.cfg.MaxPayload,
+		Node: name, Since: since, Prefix: p.cfg.IDPrefix, Wait: sweepEvery - sweepSlack, Share: sweepShare * int(p.neighbours.Load()),
+		Grace: orphanGrace, MaxPayload: p.cfg.MaxPayload,
 	}
 	for {
 		start := time.Now()
-		swept, err := e.store.Sweep(ctx, step)
+		swept, err := p.store.Sweep(ctx, step)
 		if err != nil || !swept.Mine {
 			return false, err
 		}
@@ -105,7 +106,7 @@ func (e *Engine) sweep(ctx context.Context, since time.Time) (bool, error) {
 		step.Cursor = swept.Cursor
 		found.Add(swept.Adopted)
 		if swept.Indexed > 0 {
-			e.look.give()
+			p.look.give()
 		}
 		if step.Cursor == "" {
 			break
@@ -114,17 +115,17 @@ func (e *Engine) sweep(ctx context.Context, since time.Time) (bool, error) {
 			return false, context.Cause(ctx)
 		}
 	}
-	e.tellSwept(found, step.Cost)
+	p.tellSwept(found, step.Cost)
 	return true, nil
 }
 
-func (e *Engine) tellSwept(found wire.Adopted, cost time.Duration) {
-	if found.Refused != e.swept.refused {
-		e.tellRefused(found)
-		e.swept.refused = found.Refused
+func (p *partition) tellSwept(found wire.Adopted, cost time.Duration) {
+	if found.Refused != p.swept.refused {
+		p.tellRefused(found)
+		p.swept.refused = found.Refused
 	}
-	e.log.Debug("swept", "known", found.Known, "indexed", found.Indexed, "immortal", found.Immortal, "refused", found.Refused, "took", cost)
-	if e.cfg.Observer.Swept != nil {
-		e.cfg.Observer.Swept(Sweep{found.Known, found.Indexed, found.Immortal, found.Refused, cost})
+	p.log.Debug("swept", "known", found.Known, "indexed", found.Indexed, "immortal", found.Immortal, "refused", found.Refused, "took", cost)
+	if p.cfg.Observer.Swept != nil {
+		p.cfg.Observer.Swept(Sweep{found.Known, found.Indexed, found.Immortal, found.Refused, cost})
 	}
 }

@@ -16,6 +16,9 @@ type Fired struct {
 	ID     string // of the counter
 }
 
+// lastFirings is how many are kept, see window.lua.
+const lastFirings = 10
+
 // Activity is what happens under a definition.
 type Activity struct {
 	Open  int64   // windows

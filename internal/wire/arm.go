@@ -50,17 +50,24 @@ const MaxArm = 200
 // Redis's time. token is any number that no other call has: by it a repeated
 // call knows its own work.
 func (s *Store) Arm(ctx context.Context, mode IfExists, token int64, jobs []ArmJob) ([]ArmResult, time.Time, error) {
+	results, now, _, err := s.ArmConfirmed(ctx, Confirm{}, mode, token, jobs)
+	return results, now, err
+}
+
+// ArmConfirmed is Arm, and says how many replicas have the jobs, those that were
+// kept included.
+func (s *Store) ArmConfirmed(ctx context.Context, c Confirm, mode IfExists, token int64, jobs []ArmJob) ([]ArmResult, time.Time, int, error) {
 	args := make([]any, 0, 3+4*len(jobs))
 	args = append(args, string(mode), s.Wake(s.db), token)
 	for _, job := range jobs {
 		args = append(args, job.ID, job.When.arg(), job.Task, ClassValue(job.Task, job.Payload))
 	}
-	reply, err := s.run(ctx, s.arm, args...)
+	reply, confirmed, err := s.runConfirmed(ctx, c, s.arm, args...)
 	if err == nil {
 		err = need(reply, 1+2*len(jobs))
 	}
 	if err != nil {
-		return nil, time.Time{}, err
+		return nil, time.Time{}, 0, err
 	}
 	results := make([]ArmResult, len(jobs))
 	for i := range results {
@@ -69,5 +76,5 @@ func (s *Store) Arm(ctx context.Context, mode IfExists, token int64, jobs []ArmJ
 			results[i].Due = msTime(due)
 		}
 	}
-	return results, msTime(asInt(reply[0])), nil
+	return results, msTime(asInt(reply[0])), confirmed, nil
 }

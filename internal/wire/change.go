@@ -57,22 +57,28 @@ type MoveResult struct {
 // Move gives a waiting job another time. manual says that a person fired it: then
 // an open window ends and fires as well.
 func (s *Store) Move(ctx context.Context, id string, when When, manual bool) (MoveResult, error) {
+	moved, _, err := s.MoveConfirmed(ctx, Confirm{}, id, when, manual)
+	return moved, err
+}
+
+// MoveConfirmed is Move, and says how many replicas have the new time.
+func (s *Store) MoveConfirmed(ctx context.Context, c Confirm, id string, when When, manual bool) (MoveResult, int, error) {
 	how := "timer"
 	if manual {
 		how = "manual"
 	}
-	reply, err := s.run(ctx, s.move, id, when.arg(), how, s.Wake(s.db), newRunID())
+	reply, confirmed, err := s.runConfirmed(ctx, c, s.move, id, when.arg(), how, s.Wake(s.db), newRunID())
 	if err == nil {
 		err = need(reply, 4)
 	}
 	if err != nil {
-		return MoveResult{}, err
+		return MoveResult{}, 0, err
 	}
 	moved := MoveResult{Changed(asInt(reply[0])), msTime(asInt(reply[1])), asString(reply[2]), asString(reply[3]), 0}
 	if len(reply) > 4 {
 		moved.Count = asInt(reply[4])
 	}
-	return moved, nil
+	return moved, confirmed, nil
 }
 
 // Requeue gives dead letters of a task all their attempts again, and returns

@@ -66,7 +66,7 @@ func (s *Store) Claim(ctx context.Context, req ClaimRequest) (Claimed, error) {
 	for i := 5; i+2 < len(reply); i += 3 {
 		run, err := parseRecord(asString(reply[i+2]))
 		run.Task, run.Lease, run.State = asString(reply[i]), asString(reply[i+1]), Running
-		run.RunID = parseLease(run.Lease)
+		run.RunID = RunIDOf(run.Lease)
 		if err != nil {
 			claimed.Broken = append(claimed.Broken, run)
 			continue

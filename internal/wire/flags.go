@@ -38,7 +38,11 @@ func (s *Store) TakeFlagNote(ctx context.Context, flag string) (bool, error) {
 
 // process is what Redis calls its own process, empty if it does not say.
 func (s *Store) process(ctx context.Context) (string, error) {
-	info, err := s.rdb.Info(ctx, "server").Result()
+	server, err := s.Server(ctx)
+	if err != nil {
+		return "", err
+	}
+	info, err := server.Info(ctx, "server").Result()
 	if _, refused := errors.AsType[redis.Error](err); refused {
 		return "", nil
 	}

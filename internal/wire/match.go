@@ -49,7 +49,7 @@ func (m *Matcher) Match(id string) bool {
 }
 
 // Glob is a SCAN pattern for what a pattern matches.
-func (Names) Glob(pattern string) string {
+func (n Names) Glob(pattern string) string {
 	head, tail, _ := strings.Cut(pattern, "*")
-	return globEscape(head) + "*" + globEscape(tail)
+	return n.tag + globEscape(head) + "*" + globEscape(tail)
 }

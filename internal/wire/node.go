@@ -2,6 +2,8 @@ package wire
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -47,6 +49,21 @@ func flag(on bool, word string) string {
 		return word
 	}
 	return ""
+}
+
+// NodeName is an engine's name as a node: of a partition, it has a new one after
+// each lease that it lost there.
+func NodeName(engine string, losses int) string {
+	if losses == 0 {
+		return engine
+	}
+	return engine + "-" + strconv.Itoa(losses)
+}
+
+// EngineOf is the engine of a node.
+func EngineOf(node string) string {
+	engine, _, _ := strings.Cut(node, "-")
+	return engine
 }
 
 // Canary is the key whose expiry proves to a node that events arrive.

@@ -99,10 +99,12 @@ type Place struct {
 	Member string
 }
 
+func comparePlaces(a, b Place) int {
+	return cmp.Or(cmp.Compare(a.Score, b.Score), strings.Compare(a.Member, b.Member))
+}
+
 // Page reads at most n members of a task's sorted set that come behind a place
-// (the zero Place is before all). A member that left the set meanwhile makes
-// the page begin with the first of its score: some may then come twice, none is
-// left out.
+// (the zero Place is before all), whether its member is still there or not.
 func (s *Store) Page(ctx context.Context, state State, task string, after Place, n int) ([]redis.Z, error) {
 	if state == Running {
 		return s.runningPage(ctx, task, after, n)
@@ -145,7 +147,7 @@ func (s *Store) runningPage(ctx context.Context, task string, after Place, n int
 		}
 	}
 	slices.SortFunc(page, func(a, b redis.Z) int {
-		return cmp.Or(cmp.Compare(a.Score, b.Score), strings.Compare(a.Member.(string), b.Member.(string)))
+		return comparePlaces(Place{a.Score, a.Member.(string)}, Place{b.Score, b.Member.(string)})
 	})
 	return page[:min(n, len(page))], nil
 }
@@ -158,7 +160,7 @@ func (s *Store) Records(ctx context.Context, state State, task string, members [
 	}
 	ids := make([]string, len(members))
 	for i, z := range members {
-		ids[i] = parseLease(z.Member.(string))
+		ids[i] = RunIDOf(z.Member.(string))
 	}
 	records, err := s.rdb.HMGet(ctx, s.OfTask("runs", task), ids...).Result()
 	if err != nil {

@@ -94,8 +94,8 @@ func readRecord(record string) Run {
 	return run
 }
 
-// parseLease reads the run from a lease, or from a run id, which has no space.
-func parseLease(member string) (runID string) {
+// RunIDOf reads the run from a lease, or from a run id, which has no space.
+func RunIDOf(member string) (runID string) {
 	runID, _, _ = strings.Cut(member, " ")
 	return runID
 }

@@ -14,22 +14,35 @@ import (
 //go:embed lua/*.lua
 var luaFiles embed.FS
 
-// Store is typed access to what Keyfuse holds in one Redis database. Its
-// methods may be called at the same time. What they return on failure is the
-// client library's error.
+// Store is typed access to what Keyfuse holds in one partition of a Redis
+// database: all of it, unless it is a cluster (see Space). Its methods may be
+// called at the same time. What they return on failure is the client library's
+// error, or ErrMoving.
 type Store struct {
 	Names
+	*scripts
 	rdb redis.UniversalClient
 	db  int
+}
 
+// scripts are those of the folder lua, one for each verb.
+type scripts struct {
 	arm, claim, done, fail, adopt, sweep, cancel, move, get, unbury, beat, reap, page *redis.Script
 	hit, define, undefine                                                             *redis.Script
 }
 
-// NewStore makes a store on a connection. db is the number of the database that
-// the connection uses: Redis's channels are named after it.
+// NewStore makes a store on a connection that is no cluster's. db is the number of
+// the database that it uses: Redis's channels are named after it.
 func NewStore(rdb redis.UniversalClient, db int) (*Store, error) {
-	s := &Store{rdb: rdb, db: db}
+	scripts, err := loadScripts()
+	if err != nil {
+		return nil, err
+	}
+	return &Store{rdb: rdb, db: db, scripts: scripts}, nil
+}
+
+func loadScripts() (*scripts, error) {
+	s := &scripts{}
 	for name, script := range map[string]**redis.Script{
 		"arm": &s.arm, "claim": &s.claim, "done": &s.done, "fail": &s.fail,
 		"adopt": &s.adopt, "sweep": &s.sweep, "cancel": &s.cancel, "move": &s.move, "get": &s.get,
@@ -71,8 +84,19 @@ func (s *Store) DB() int { return s.db }
 
 // DBOf is the database that a client was made for, 0 if it does not say.
 func DBOf(rdb redis.UniversalClient) int {
-	if c, ok := rdb.(interface{ Options() *redis.Options }); ok {
+	if c, ok := rdb.(*redis.Client); ok {
 		return c.Options().DB
+	}
+	return 0
+}
+
+// ReadTimeoutOf is how long a client waits for an answer, 0 if it does not say.
+func ReadTimeoutOf(rdb redis.UniversalClient) time.Duration {
+	switch c := rdb.(type) {
+	case *redis.Client:
+		return c.Options().ReadTimeout
+	case *redis.ClusterClient:
+		return c.Options().ReadTimeout
 	}
 	return 0
 }
@@ -81,9 +105,16 @@ func DBOf(rdb redis.UniversalClient) int {
 func (s *Store) Redis() redis.UniversalClient { return s.rdb }
 
 // run executes a script. EVALSHA falls back to EVAL, so that a SCRIPT FLUSH or
-// a restart of Redis goes unnoticed.
+// a restart of Redis goes unnoticed. While a cluster moves the partition, which for
+// a few keys is soon done, it tries again for a while.
 func (s *Store) run(ctx context.Context, script *redis.Script, args ...any) ([]any, error) {
 	reply, err := script.Run(ctx, s.rdb, []string{s.Root()}, args...).Result()
+	for until := time.Now().Add(movingPatience); moving(err); {
+		if err = pauseMoving(ctx, until); err != nil {
+			return nil, err
+		}
+		reply, err = script.Run(ctx, s.rdb, []string{s.Root()}, args...).Result()
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -70,27 +70,35 @@ var (
 )
 
 // Names makes the names of keys. The zero value is for a Redis that is no
-// cluster. (In a cluster names will carry a hash tag; that is this type's
-// second form, and the scripts read it from the root already.)
-type Names struct{}
+// cluster. There, all names of a partition carry its hash tag, such as {kf1o}, and
+// so are in one slot: {kf1o}order:42, class:{kf1o}order:42, keyfuse:{kf1o}:tasks.
+type Names struct{ tag string }
 
 // Root begins the name of every internal key.
-func (Names) Root() string { return "keyfuse:" }
+func (n Names) Root() string {
+	if n.tag == "" {
+		return "keyfuse:"
+	}
+	return "keyfuse:" + n.tag + ":"
+}
 
 // Fuse is the key whose expiry fires a job.
-func (Names) Fuse(id string) string { return id }
+func (n Names) Fuse(id string) string { return n.tag + id }
 
 // Class is the key that names a job's task.
-func (Names) Class(id string) string { return "class:" + id }
+func (n Names) Class(id string) string { return "class:" + n.tag + id }
 
 // ClassPattern is a SCAN pattern for class keys of ids with a prefix.
-func (Names) ClassPattern(prefix string) string { return "class:" + globEscape(prefix) + "*" }
+func (n Names) ClassPattern(prefix string) string { return "class:" + n.tag + globEscape(prefix) + "*" }
 
 // IDOfClass is the id whose class key this is, and whether it is one.
-func (Names) IDOfClass(key string) (string, bool) { return strings.CutPrefix(key, "class:") }
+func (n Names) IDOfClass(key string) (string, bool) { return strings.CutPrefix(key, "class:"+n.tag) }
 
-// IDOfFuse is the id whose fuse a key would be.
-func (Names) IDOfFuse(key string) string { return key }
+// IDOfFuse is the id whose fuse a key would be, and whether it can be one.
+func (n Names) IDOfFuse(key string) (string, bool) {
+	id, ok := strings.CutPrefix(key, n.tag)
+	return id, ok && id != "" && len(id) <= MaxID && !IsInternal(key)
+}
 
 // Of is an internal key without a task, such as "nodes".
 func (n Names) Of(kind string) string { return n.Root() + kind }

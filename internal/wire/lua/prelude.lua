@@ -11,6 +11,15 @@
 local root = KEYS[1]
 local tag = string.match(root, '^keyfuse:({.*}):$') or ''
 
+-- While a cluster moves a slot, its keys are on two servers, and a script would find
+-- some of them missing wherever it runs. A server that gives a slot away refuses keys
+-- that it does not have, and one that receives it refuses two of which it lacks one:
+-- both refuse this, before anything was written. These two keys never exist.
+-- (getNodeByQuery in Redis's cluster.c, which is asked for each command of a script)
+if tag ~= '' and type(redis.pcall('EXISTS', root .. 'nothing', root .. 'nowhere')) == 'table' then
+  return redis.error_reply('TRYAGAIN the slot of this partition is being moved')
+end
+
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
