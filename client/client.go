@@ -30,6 +30,9 @@ var (
 	ErrDead       = errors.New("the job is among the dead letters")
 	ErrCounting   = errors.New("a threshold counts under this id")
 	ErrInvalid    = errors.New("invalid argument")
+	// ErrMoving: a cluster moves the id's partition to another server, which takes a
+	// moment. Nothing was changed.
+	ErrMoving = wire.ErrMoving
 	// ErrUnconfirmed comes with the job: it is scheduled, but a failover at this
 	// moment may lose it, for too few replicas have said that they have it. The same
 	// call with Keep asks again.

@@ -16,7 +16,7 @@ import (
 // deadline is a lease that ends within a test, and by when its runs must be
 // elsewhere: a busy machine gets a margin.
 func (w *world) deadline() (lease, within time.Duration) {
-	if w.real == nil {
+	if !w.real {
 		return w.lease, w.lease
 	}
 	return 2 * time.Second, 6 * time.Second

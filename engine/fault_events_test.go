@@ -34,8 +34,8 @@ func lostFlags(w *world) {
 		w.Error("degraded without a reason")
 	}
 	// The canary that was laid before counts from its own heartbeat.
-	if took, beat := time.Since(gone), w.lease/5; w.real == nil && took > 4*beat {
-		w.Errorf("noticed after %s, want within 3 to 4 heartbeats of %s", took, beat)
+	if took, beat := time.Since(gone), w.lease/5; !w.real && took > 3*beat {
+		w.Errorf("noticed after %s, want within 2 to 3 heartbeats of %s", took, beat)
 	}
 	await(w, restored, "the flags to be set again")
 	if why := await(w, n.degraded, "events to come again"); why != "" {

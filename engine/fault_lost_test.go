@@ -27,7 +27,7 @@ func throughProxy(t *testing.T, test func(w *world, proxy *redistest.Proxy)) {
 		if w.jobs, err = client.New(proxy.Client(t), client.Config{}); err != nil {
 			w.Fatal(err)
 		}
-		w.open = func() *redis.Client {
+		w.open = func() redis.UniversalClient {
 			return proxy.Client(t, func(o *redis.Options) { o.ContextTimeoutEnabled = true })
 		}
 		test(w, proxy)

@@ -46,9 +46,9 @@ func TestJobsOutliveARedisThatIsKilled(t *testing.T) {
 		w.scheduleMany("job", 50, 500*time.Millisecond)
 		w.set("bare", "x", 500*time.Millisecond)
 		w.set("class:bare", "mail", 0)
-		w.real.Kill()
+		w.server.Kill()
 		await(w, lost, "the outage to be noticed")
-		w.real.Restart()
+		w.server.Restart()
 		await(w, back, "the recovery to be noticed")
 		seen := make(map[string]bool)
 		for range 51 {
@@ -81,9 +81,9 @@ func TestAFrozenRedisDelaysJobsAndLosesNone(t *testing.T) {
 		stuck := log.lineWith("for=heartbeat err=")
 		n := w.start(tasks(map[string]registry.Func{"mail": nop}), engine.Config{Logger: log.logger(), Lease: 2 * time.Second})
 		w.scheduleMany("job", 50, 200*time.Millisecond)
-		w.real.Pause()
+		w.server.Pause()
 		await(w, stuck, "the outage to be noticed")
-		w.real.Resume()
+		w.server.Resume()
 		n.eachOnce("job", 50)
 	})
 }
@@ -187,7 +187,7 @@ func TestARedisThatCannotSaveRefusesAndLosesNothing(t *testing.T) {
 		refused, back := log.lineWith("MISCONF"), log.lineWith("redis works again")
 		n := w.start(tasks(map[string]registry.Func{"mail": nop}), engine.Config{Logger: log.logger(), Lease: calm})
 		w.scheduleMany("job", 20, w.span)
-		dump := filepath.Join(w.real.Dir(), "dump.rdb")
+		dump := filepath.Join(w.server.Dir(), "dump.rdb")
 		if err := os.Mkdir(dump, 0o700); err != nil { // no file can take its place
 			w.Fatal(err)
 		}
@@ -228,8 +228,8 @@ func TestANodeWaitsForARedisThatLoads(t *testing.T) {
 		if err := w.rdb.Save(w.Context()).Err(); err != nil {
 			w.Fatal(err)
 		}
-		w.real.Kill()
-		w.real.Launch()
+		w.server.Kill()
+		w.server.Launch()
 		log := &record{}
 		loading := log.lineWith("LOADING")
 		n := w.start(tasks(map[string]registry.Func{"mail": nop}), engine.Config{Logger: log.logger()})

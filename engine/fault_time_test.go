@@ -40,7 +40,7 @@ func thirtyDays(w *world) {
 	if ttl := w.rdb.TTL(w.Context(), "a").Val(); ttl < 2_591_900*time.Second || ttl > 2_592_000*time.Second {
 		w.Errorf("TTL %s", ttl)
 	}
-	if w.real != nil {
+	if w.real {
 		return
 	}
 	n.stop() // 30 days of its heartbeats take long, even in a bubble
@@ -60,7 +60,7 @@ func pastExpireAt(w *world) {
 		w.Fatal(err)
 	}
 	n.firedNothing(w.span / 10) // Redis told of a deletion, and of no expiry
-	if w.real != nil {
+	if w.real {
 		w.gap(n) // the next sweep would be in a minute
 	}
 	if f := n.fired(); f.Job.ID != "raw" || f.Source != "sweep" {

@@ -80,7 +80,7 @@ func (w *world) until(what string, holds func() bool) {
 		if time.Now().After(end) {
 			w.Fatalf("waited in vain for %s", what)
 		}
-		if w.real == nil {
+		if !w.real {
 			time.Sleep(w.span / 10) // of the bubble's time; on a real one each look is a round trip
 		}
 	}
@@ -242,7 +242,7 @@ func definedLater(w *world) {
 	if err := w.jobs.RemoveThreshold(w.Context(), "c"); err != nil {
 		w.Fatal(err)
 	}
-	if w.real != nil { // the embedded one does not say which process it is
+	if w.real { // the embedded one does not say which process it is
 		w.until("the flag to be taken back", func() bool { return flags() == before })
 	}
 	w.incr("c")
@@ -255,7 +255,7 @@ func countedWithoutEvents(w *world) {
 	w.incr("c")
 	w.incr("c")
 	n.firedFor("c", registry.ReasonThreshold, 2)
-	if w.real != nil {
+	if w.real {
 		return // it takes a minute
 	}
 	w.define(client.Threshold{ID: "user:*", Task: "mail", Count: 2, Within: far})

@@ -23,13 +23,15 @@ import (
 type world struct {
 	*testing.T
 	addr  string
-	open  func() *redis.Client
+	open  func() redis.UniversalClient
 	dial  func(ctx context.Context, network, addr string) (net.Conn, error)
-	rdb   *redis.Client
+	rdb   redis.UniversalClient
 	jobs  *client.Client
 	span  time.Duration // a while
 	lease time.Duration
-	real  *redistest.Server // nil in a bubble
+	real  bool          // no bubble
+
+	server *redistest.Server // nil unless it is one alone
 }
 
 func inBubble(t *testing.T, test func(w *world)) {
@@ -44,7 +46,7 @@ func onRedis(t *testing.T, test func(w *world)) {
 }
 
 func onServer(t *testing.T, server *redistest.Server, test func(w *world)) {
-	w := &world{T: t, span: 100 * time.Millisecond, lease: time.Second, real: server}
+	w := &world{T: t, span: 100 * time.Millisecond, lease: time.Second, real: true, server: server}
 	w.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, addr)
 	}
@@ -53,7 +55,7 @@ func onServer(t *testing.T, server *redistest.Server, test func(w *world)) {
 
 func (w *world) begin(addr string, test func(w *world)) {
 	w.addr = addr
-	w.open = func() *redis.Client { return w.clientVia(addr, w.dial) }
+	w.open = func() redis.UniversalClient { return w.clientVia(addr, w.dial) }
 	w.rdb = w.open()
 	var err error
 	if w.jobs, err = client.New(w.rdb, client.Config{}); err != nil {
@@ -90,7 +92,7 @@ func (w *world) start(reg *registry.Registry, cfg engine.Config) *node {
 	return w.startOn(w.open(), reg, cfg)
 }
 
-func (w *world) startOn(rdb *redis.Client, reg *registry.Registry, cfg engine.Config) *node {
+func (w *world) startOn(rdb redis.UniversalClient, reg *registry.Registry, cfg engine.Config) *node {
 	w.Helper()
 	n := &node{w: w, firings: make(chan engine.Firing, 100_000), sweeps: make(chan engine.Sweep, 10_000), degraded: make(chan string, 10_000)}
 	ready := make(chan struct{})
@@ -139,7 +141,7 @@ func (l logWriter) Write(p []byte) (int, error) {
 const patience = 2 * time.Hour
 
 func (w *world) patience() time.Duration {
-	if w.real == nil {
+	if !w.real {
 		return patience
 	}
 	return 20 * time.Second

@@ -1,0 +1,178 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/keyfuse-io/keyfuse/client"
+	"github.com/keyfuse-io/keyfuse/engine"
+	"github.com/keyfuse-io/keyfuse/internal/redistest"
+	"github.com/keyfuse-io/keyfuse/internal/wire"
+	"github.com/keyfuse-io/keyfuse/registry"
+)
+
+// onCluster runs a test on a cluster of three masters with a replica each.
+func onCluster(t *testing.T, test func(w *world, cluster *redistest.Cluster)) {
+	t.Parallel()
+	cluster := redistest.StartCluster(t, 3, 1)
+	w := &world{T: t, span: 200 * time.Millisecond, lease: 2 * time.Second, real: true}
+	w.open = func() redis.UniversalClient {
+		return cluster.Client(t, func(o *redis.ClusterOptions) { o.ContextTimeoutEnabled = true })
+	}
+	w.rdb = w.open()
+	var err error
+	if w.jobs, err = client.New(w.rdb, client.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	test(w, cluster)
+}
+
+// names are those of an id's keys.
+func (w *world) names(id string) wire.Names {
+	w.Helper()
+	space, err := wire.NewSpace(w.rdb)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return space.Of(id).Names
+}
+
+// setBare sets a job as any client would.
+func (w *world) setBare(id, task string, ttl time.Duration) {
+	w.Helper()
+	names := w.names(id)
+	w.set(names.Class(id), task, 0)
+	w.set(names.Fuse(id), "x", ttl)
+}
+
+// ids fired by a node, each once.
+func (n *node) firedAll(want int) []string {
+	n.w.Helper()
+	seen := make(map[string]int)
+	for range want {
+		seen[n.fired().Job.ID]++
+	}
+	for id, times := range seen {
+		if times > 1 {
+			n.w.Errorf("%s fired %d times", id, times)
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+func TestClusterFiresBareJobsOfAllMasters(t *testing.T) {
+	onCluster(t, func(w *world, _ *redistest.Cluster) {
+		n := w.start(tasks(map[string]registry.Func{"mail": nop}), engine.Config{})
+		const jobs = 300
+		for i := range jobs {
+			w.setBare(fmt.Sprint("job", i), "mail", 100*time.Millisecond)
+		}
+		if got := n.firedAll(jobs); len(got) != jobs {
+			w.Errorf("%d of %d jobs fired", len(got), jobs)
+		}
+	})
+}
+
+func TestClusterFailoverLosesNothing(t *testing.T) {
+	onCluster(t, func(w *world, cluster *redistest.Cluster) {
+		var err error
+		if w.jobs, err = client.New(w.rdb, client.Config{WaitReplicas: 1}); err != nil {
+			w.Fatal(err)
+		}
+		n := w.start(tasks(map[string]registry.Func{"mail": nop}), engine.Config{})
+		const jobs = 200
+		for i := range jobs {
+			w.schedule(client.Spec{ID: fmt.Sprint("job", i), Task: "mail", In: 3 * time.Second})
+			w.setBare(fmt.Sprint("bare", i), "mail", 3*time.Second)
+		}
+		slot := int(w.rdb.ClusterKeySlot(w.Context(), w.names("job0").Root()).Val())
+		master := cluster.Master(slot)
+		master.Kill()
+		cluster.AwaitFailover(slot, master)
+		if got := n.firedAll(2 * jobs); len(got) != 2*jobs {
+			w.Errorf("%d of %d jobs fired", len(got), 2*jobs)
+		}
+		// The subscription has followed: a bare job that no sweep knows is heard of.
+		w.setBare("later", "mail", w.span)
+		if f := n.fired(); f.Job.ID != "later" {
+			w.Errorf("%s fired", f.Job.ID)
+		}
+	})
+}
+
+// TestClusterReshardingLosesNothing moves slots that are full of keys, so that it
+// takes a while, while jobs are scheduled and fire.
+func TestClusterReshardingLosesNothing(t *testing.T) {
+	onCluster(t, func(w *world, cluster *redistest.Cluster) {
+		n := w.start(tasks(map[string]registry.Func{"mail": nop}), engine.Config{})
+		const later, schedulers = 40_000, 4
+		for _, r := range w.jobs.ScheduleMany(w.Context(), numbered(later)) {
+			if r.Err != nil {
+				w.Fatal(r.Err)
+			}
+		}
+		var scheduling sync.WaitGroup
+		ctx, stop := context.WithCancel(w.Context())
+		var jobs atomic.Int64
+		for worker := range schedulers {
+			scheduling.Go(func() {
+				for i := 0; ctx.Err() == nil; i++ {
+					id := fmt.Sprint("job", worker, "-", i)
+					_, err := w.jobs.Schedule(w.Context(), client.Spec{ID: id, Task: "mail", In: w.span})
+					for errors.Is(err, client.ErrMoving) { // the machine is slow: nothing was changed
+						_, err = w.jobs.Schedule(w.Context(), client.Spec{ID: id, Task: "mail", In: w.span})
+					}
+					if err != nil {
+						w.Errorf("schedule %s: %v", id, err)
+						return
+					}
+					jobs.Add(1)
+				}
+			})
+		}
+		masters := cluster.Masters()
+		for _, id := range []string{"a", "b", "c", "a", "b", "c"} {
+			slot := int(w.rdb.ClusterKeySlot(w.Context(), w.names(id).Root()).Val())
+			from := cluster.Master(slot)
+			cluster.MoveSlots(from, masters[(slices.Index(masters, from)+1)%len(masters)], slot)
+		}
+		stop()
+		scheduling.Wait()
+		want := int(jobs.Load())
+		if got := n.firedAll(want); len(got) != want {
+			w.Errorf("%d of %d jobs fired", len(got), want)
+		}
+		stats, err := w.jobs.Stats(w.Context())
+		if err != nil {
+			w.Fatal(err)
+		}
+		if i := slices.IndexFunc(stats.Tasks, func(s client.TaskStats) bool { return s.Task == "later" }); stats.Tasks[i].Pending != later {
+			w.Errorf("of %d jobs that are due later %d are left", later, stats.Tasks[i].Pending)
+		}
+		w.setBare("bare", "mail", w.span)
+		if f := n.fired(); f.Job.ID != "bare" {
+			w.Errorf("%s fired", f.Job.ID)
+		}
+		w.Logf("%d jobs", want)
+	})
+}
+
+func numbered(n int) iter.Seq[client.Spec] {
+	return func(yield func(client.Spec) bool) {
+		for i := range n {
+			if !yield(client.Spec{ID: fmt.Sprint("later", i), Task: "later", In: time.Hour}) {
+				return
+			}
+		}
+	}
+}
