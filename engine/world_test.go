@@ -29,7 +29,7 @@ type world struct {
 	jobs  *client.Client
 	span  time.Duration // a while
 	lease time.Duration
-	real  bool          // no bubble
+	real  bool // no bubble
 
 	server *redistest.Server // nil unless it is one alone
 }
