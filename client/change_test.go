@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/keyfuse-io/keyfuse/client"
+	"github.com/keyfuse-io/keyfuse/internal/wire"
 )
 
 var changeChecks = []check{
@@ -68,7 +69,7 @@ func changesMeet(w *world) {
 			}
 		}
 	}
-	must(w.rdb.Set(w.Context(), "class:broken", "?", 0).Result())(w)
+	must(w.rdb.Set(w.Context(), w.class("broken"), "?", 0).Result())(w)
 	for what, err := range w.changes("broken") {
 		if !errors.Is(err, client.ErrNotFound) {
 			w.Errorf("%s: %v", what, err)
@@ -113,7 +114,7 @@ func getSeveral(w *world) {
 	for _, job := range jobs[1:] {
 		switch job.State {
 		case client.Running:
-			equal(w, "running", []any{job.RunID, job.Node, job.Attempt, string(job.Payload), job.At.IsZero()}, []any{running.RunID, "n", 1, "of a", false})
+			equal(w, "running", []any{job.RunID, wire.EngineOf(job.Node), job.Attempt, string(job.Payload), job.At.IsZero()}, []any{running.RunID, "n", 1, "of a", false})
 		default:
 			equal(w, "dead", []any{job.State, job.RunID, job.Node, job.LastError}, []any{client.Dead, dead.RunID, "", "why"})
 		}

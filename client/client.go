@@ -30,6 +30,8 @@ var (
 	ErrDead       = errors.New("the job is among the dead letters")
 	ErrCounting   = errors.New("a threshold counts under this id")
 	ErrInvalid    = errors.New("invalid argument")
+	// ErrFormat: the data are of another format; see CheckFormat.
+	ErrFormat = wire.ErrFormat
 	// ErrMoving: a cluster moves the id's partition to another server, which takes a
 	// moment. Nothing was changed.
 	ErrMoving = wire.ErrMoving
@@ -97,6 +99,11 @@ func New(rdb redis.UniversalClient, cfg Config) (*Client, error) {
 	}
 	return &Client{space: space, cfg: cfg}, nil
 }
+
+// CheckFormat says whether this release can work with what is in Redis: ErrFormat if
+// not, with what to do. Daemons check it when they start, and go on to; the other
+// methods of a Client do not.
+func (c *Client) CheckFormat(ctx context.Context) error { return c.space.All()[0].SeeFormat(ctx) }
 
 // State is where a job is: pending, running, retrying or dead. What fires before
 // its time, as a threshold that is reached does, waits for its first attempt as

@@ -57,17 +57,13 @@ func deadMany(w *world) {
 	equal(w, "claimed", len(w.claim("mail")), 240)
 }
 
-// deadRaced empties the first task's set once it was counted.
+// deadRaced empties a task's set once it was counted.
 func deadRaced(w *world) {
 	w.in(client.Dead, "bill", "b")
 	w.in(client.Dead, "mail", "m")
 	other := w.client(client.Config{})
-	stolen := false
-	w.rdb.AddHook(&after{"zcard", func() {
-		if !stolen {
-			stolen = true
-			must(other.DeleteDead(w.Context(), client.DeadFilter{IDs: []string{"b"}}))(w)
-		}
+	w.rdb.AddHook(&after{"zcard", w.space.Of("b").OfTask("dead", "bill"), func() {
+		equal(w, "stolen", must(other.DeleteDead(w.Context(), client.DeadFilter{IDs: []string{"b"}}))(w), 1)
 	}})
 	equal(w, "requeued", must(requeue(w, client.DeadFilter{}))(w), 1)
 }

@@ -76,7 +76,7 @@ func scheduleIfExists(w *world) {
 	if _, err := w.c.Schedule(w.Context(), spec); !errors.Is(err, client.ErrInvalid) {
 		w.Errorf("got %v", err)
 	}
-	must(w.rdb.Persist(w.Context(), "a").Result())(w)
+	must(w.rdb.Persist(w.Context(), w.fuse("a")).Result())(w)
 	spec.IfExists = client.Fail
 	if _, err := w.c.Schedule(w.Context(), spec); !errors.Is(err, client.ErrExists) || !strings.Contains(err.Error(), "no TTL") {
 		w.Errorf("got %v", err)
@@ -84,12 +84,12 @@ func scheduleIfExists(w *world) {
 }
 
 func scheduleForeign(w *world) {
-	must(w.rdb.RPush(w.Context(), "a", "x").Result())(w)
+	must(w.rdb.RPush(w.Context(), w.fuse("a"), "x").Result())(w)
 	_, err := w.c.Schedule(w.Context(), client.Spec{ID: "a", Task: "mail", IfExists: client.Replace})
 	if !errors.Is(err, client.ErrForeignKey) {
 		w.Errorf("got %v", err)
 	}
-	equal(w, "list", must(w.rdb.LLen(w.Context(), "a").Result())(w), 1)
+	equal(w, "list", must(w.rdb.LLen(w.Context(), w.fuse("a")).Result())(w), 1)
 }
 
 var refusedSpecs = map[string]client.Spec{
@@ -121,7 +121,7 @@ func scheduleRefuses(w *world) {
 	if _, err := small.Schedule(w.Context(), client.Spec{ID: "a", Task: "mail", Payload: []byte("1234")}); !errors.Is(err, client.ErrInvalid) {
 		w.Errorf("over a limit of 3: %v", err)
 	}
-	equal(w, "keys", must(w.rdb.DBSize(w.Context()).Result())(w), 0)
+	equal(w, "keys", w.keys(), 0)
 }
 
 func scheduleLimits(w *world) {
@@ -166,9 +166,13 @@ func (w *world) bulk(c *client.Client, specs []client.Spec) []client.Result {
 	return results
 }
 
-func specs(n int) []client.Spec {
+func specs(n int) []client.Spec { return specsOf("job ", n) }
+
+// specsOf are n specs with a prefix. If that has braces, the jobs are in one
+// partition of a cluster, and go together.
+func specsOf(prefix string, n int) []client.Spec {
 	specs := make([]client.Spec, n)
-	for i, id := range numbered("job ", n) {
+	for i, id := range numbered(prefix, n) {
 		specs[i] = client.Spec{ID: id, Task: "mail", In: time.Hour}
 	}
 	return specs
@@ -218,12 +222,12 @@ func manyMixed(w *world) {
 }
 
 func manyBig(w *world) {
-	all := specs(10)
+	all := specsOf("{job}", 10)
 	for i := range all {
 		all[i].Payload = make([]byte, 1<<20)
 	}
-	calls := &failing{left: 3, err: errors.New("one call too many")}
-	w.bulk(w.c, specs(1)) // loads the script
+	calls := newFailing(3, errors.New("one call too many"))
+	w.bulk(w.c, all[:1]) // loads the script
 	must(0, w.c.Cancel(w.Context(), all[0].ID))(w)
 	w.rdb.AddHook(calls)
 	for _, r := range w.bulk(w.c, all) {
@@ -231,20 +235,20 @@ func manyBig(w *world) {
 			w.Errorf("%q: %v", r.ID, r.Err)
 		}
 	}
-	equal(w, "calls left", calls.left, 0) // 4 + 4 + 2 payloads
+	equal(w, "calls left", calls.left.Load(), 0) // 4 + 4 + 2 payloads
 }
 
 func manyBroken(w *world) {
-	w.bulk(w.c, specs(1))
-	broken := &failing{left: 1, err: errors.New("gone")}
+	all := specsOf("{job}", 3*wire.MaxArm)
+	w.bulk(w.c, all[:1])
+	broken := newFailing(1, errors.New("gone"))
 	w.rdb.AddHook(broken)
-	all := specs(3 * wire.MaxArm)
-	all[0].ID = "another"
+	all[0].ID = "{job}another"
 	results := w.bulk(w.c, all)
 	equal(w, "results", len(results), wire.MaxArm+1)
 	last := results[wire.MaxArm]
 	equal(w, "the first that is not armed", []any{last.ID, last.Err}, []any{all[wire.MaxArm].ID, broken.err})
-	broken.left = 1 << 30
+	broken.left.Store(1 << 30)
 	equal(w, "armed", must(w.c.Stats(w.Context()))(w).Tasks[0].Pending, wire.MaxArm+1)
 	equal(w, "the rest again", len(w.bulk(w.c, all[wire.MaxArm:])), 2*wire.MaxArm)
 }
@@ -260,14 +264,14 @@ func manyStops(w *world) {
 			break
 		}
 	}
-	if read > 2*wire.MaxArm {
+	if read > 2*wire.MaxArm*len(w.space.All()) {
 		w.Errorf("read %d specs for 3 results", read)
 	}
 }
 
 func manyNone(w *world) {
 	equal(w, "results", len(w.bulk(w.c, nil)), 0)
-	equal(w, "keys", must(w.rdb.DBSize(w.Context()).Result())(w), 0)
+	equal(w, "keys", w.keys(), 0)
 }
 
 func TestNewRefusesNonsense(t *testing.T) {

@@ -217,8 +217,8 @@ func thresholdShowsPattern(w *world) {
 		w.hit(id)
 	}
 	// A key may be named like a pattern: then other clients can count it.
-	must(w.rdb.Incr(w.Context(), "p:*").Result())(w)
-	must(w.node.Touch(w.Context(), []string{"p:*"}))(w)
+	must(w.rdb.Incr(w.Context(), w.fuse("p:*")).Result())(w)
+	must(w.space.Of("p:*").Touch(w.Context(), []string{"p:*"}))(w)
 	info := must(w.c.Threshold(w.Context(), "p:*"))(w)
 	equal(w, "pattern", []any{info.Open, info.Window, len(info.Fired), info.Fired[0].ID}, []any{3, (*client.Window)(nil), 1, "p:c"})
 }
@@ -236,7 +236,7 @@ func thresholdsInOrder(w *world) {
 
 func thresholdUnreadable(w *world) {
 	w.define(counter("a", 1), counter("c", 1))
-	must(w.rdb.HSet(w.Context(), "keyfuse:thresholds", "b", "?").Result())(w)
+	must(w.rdb.HSet(w.Context(), w.space.Of("b").Of("thresholds"), "b", "?").Result())(w)
 	all, err := w.c.Thresholds(w.Context())
 	if err == nil || !strings.Contains(err.Error(), `"b"`) {
 		w.Errorf("got %v", err)
@@ -251,7 +251,7 @@ func thresholdUnreadable(w *world) {
 
 func thresholdBroken(w *world) {
 	w.define(counter("c", 1))
-	broken := &failing{err: errors.New("gone")}
+	broken := newFailing(0, errors.New("gone"))
 	w.rdb.AddHook(broken)
 	_, defined := w.c.DefineThreshold(w.Context(), counter("c", 2))
 	_, one := w.c.Threshold(w.Context(), "c")
@@ -357,8 +357,8 @@ func windowCancelled(w *world) {
 		w.Errorf("got %v", err)
 	}
 	equal(w, "open", must(w.c.Threshold(w.Context(), "c"))(w).Open, 0)
-	equal(w, "counter", must(w.rdb.Exists(w.Context(), "c", "class:c").Result())(w), 0)
-	equal(w, "keys but the tokens", w.keys()-must(w.rdb.Exists(w.Context(), "keyfuse:counted", "keyfuse:counted_until").Result())(w), before)
+	equal(w, "counter", must(w.rdb.Exists(w.Context(), w.fuse("c"), w.class("c")).Result())(w), 0)
+	equal(w, "keys but the tokens", w.keys()-must(w.rdb.Exists(w.Context(), w.space.Of("c").Of("counted"), w.space.Of("c").Of("counted_until")).Result())(w), before)
 	counted := w.hitWith(client.Hit{ID: "c", By: 3})
 	equal(w, "the next window", []any{counted.Count, counted.Fired, string(w.claim("mail")[0].Payload)}, []any{3, true, "hi"})
 }

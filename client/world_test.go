@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,10 +19,10 @@ import (
 // world is a Redis, a client of it, and a node that claims when a test wants it.
 type world struct {
 	*testing.T
-	c    *client.Client
-	rdb  *redis.Client
-	node *wire.Store
-	seq  int64
+	c     *client.Client
+	rdb   redis.UniversalClient
+	space *wire.Space // the node's
+	seq   int64
 }
 
 // suite is what must hold on every Redis.
@@ -46,16 +48,33 @@ func TestRedis(t *testing.T) {
 	}
 }
 
+// TestCluster has one cluster for all checks, which come one after the other: to
+// start one takes seconds.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.StartCluster(t, 3, 0)
+	for _, c := range suite {
+		t.Run(c.name, func(t *testing.T) {
+			rdb := cluster.Client(t)
+			flush := func(ctx context.Context, master *redis.Client) error { return master.FlushAll(ctx).Err() }
+			if err := rdb.ForEachMaster(t.Context(), flush); err != nil {
+				t.Fatal(err)
+			}
+			c.test(newWorld(t, rdb))
+		})
+	}
+}
+
 func bubble(t *testing.T, test func(w *world)) {
 	redistest.InBubble(t, func(t *testing.T, b *redistest.Bubble) { test(newWorld(t, b.Client(t))) })
 }
 
-func newWorld(t *testing.T, rdb *redis.Client) *world {
+func newWorld(t *testing.T, rdb redis.UniversalClient) *world {
 	t.Helper()
 	w := &world{T: t, rdb: rdb}
 	w.c = w.client(client.Config{})
 	var err error
-	if w.node, err = wire.NewStore(rdb, 0); err != nil {
+	if w.space, err = wire.NewSpace(rdb); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -113,15 +132,25 @@ func numbered(prefix string, n int) []string {
 	return ids
 }
 
-// claim makes a node take what is due of a task.
+// fuse and class are an id's keys.
+func (w *world) fuse(id string) string  { return w.space.Of(id).Fuse(id) }
+func (w *world) class(id string) string { return w.space.Of(id).Class(id) }
+
+// claim makes a node take what is due of a task, in the order of its ids.
 func (w *world) claim(task string) []wire.Run {
 	w.Helper()
 	ctx := w.Context()
-	must(w.node.Beat(ctx, wire.Pulse{Node: "n", First: true, Lease: time.Hour, Info: `{"Host":"h","PID":7,"Tasks":["mail"]}`}))(w)
 	w.seq++
-	return must(w.node.Claim(ctx, wire.ClaimRequest{
-		Node: "n", Seq: w.seq, Runs: 500, Bytes: 1 << 20, MaxPayload: 1 << 20, Tasks: []wire.Want{{Task: task, Runs: 500}},
-	}))(w).Runs
+	var runs []wire.Run
+	for _, store := range w.space.All() {
+		node := fmt.Sprint("n-", store.Partition()) // its runs' ids begin with it
+		must(store.Beat(ctx, wire.Pulse{Node: node, First: true, Lease: time.Hour, Info: `{"Host":"h","PID":7,"Tasks":["mail"]}`}))(w)
+		runs = append(runs, must(store.Claim(ctx, wire.ClaimRequest{
+			Node: node, Seq: w.seq, Runs: 500, Bytes: 1 << 20, MaxPayload: 1 << 20, Tasks: []wire.Want{{Task: task, Runs: 500}},
+		}))(w).Runs...)
+	}
+	slices.SortStableFunc(runs, func(a, b wire.Run) int { return strings.Compare(a.ID, b.ID) })
+	return runs
 }
 
 // in brings new jobs into a state.
@@ -143,7 +172,7 @@ func (w *world) in(state client.State, task string, ids ...string) []wire.Run {
 			failure.Verdict = wire.Bury
 		}
 		if state != client.Running {
-			must(w.node.Fail(w.Context(), task, []wire.Failure{failure}))(w)
+			must(w.space.Of(run.ID).Fail(w.Context(), task, []wire.Failure{failure}))(w)
 		}
 	}
 	return runs
@@ -151,15 +180,21 @@ func (w *world) in(state client.State, task string, ids ...string) []wire.Run {
 
 // failing is a Redis that stops answering after so many commands.
 type failing struct {
-	left int
+	left atomic.Int64
 	err  error
+}
+
+func newFailing(after int64, err error) *failing {
+	f := &failing{err: err}
+	f.left.Store(after)
+	return f
 }
 
 func (*failing) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (f *failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if f.left--; f.left < 0 {
+		if f.left.Add(-1) < 0 {
 			for _, cmd := range cmds {
 				cmd.SetErr(f.err)
 			}
@@ -171,7 +206,7 @@ func (f *failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 
 func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if f.left--; f.left < 0 {
+		if f.left.Add(-1) < 0 {
 			cmd.SetErr(f.err)
 			return f.err
 		}
@@ -179,10 +214,10 @@ func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// after calls something after each command of a name.
+// after calls something after each command on a key.
 type after struct {
-	name string
-	call func()
+	name, key string
+	call      func()
 }
 
 func (*after) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -194,7 +229,7 @@ func (*after) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 func (a *after) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
-		if cmd.Name() == a.name {
+		if cmd.Name() == a.name && cmd.Args()[1] == a.key {
 			a.call()
 		}
 		return err

@@ -117,7 +117,8 @@ type Engine struct {
 	pool     *pool
 	tasks    []string
 	started  time.Time
-	remap    hint // a reason to ask which server holds which partition
+	refuse   context.CancelCauseFunc // ends the intake for good
+	remap    hint                    // a reason to ask which server holds which partition
 	deaf     deafness
 	troubles troubles
 	ready    readiness
@@ -167,13 +168,14 @@ func (cfg Config) complete() (Config, error) {
 
 // Run runs jobs until ctx ends, then drains: no new claims, handlers get the
 // shutdown grace, what is left is given back. It returns nil after that, and an
-// error only if it could not start: the data are of another format, or
-// notifications are required and can't be had. A Redis that is away or refuses
+// error only if it can't work: the data are of another format (wire.ErrFormat), or
+// notifications are required and can't be had when it starts. A Redis that is away or refuses
 // is waited for, and said in the log. Run may be called once.
 func (e *Engine) Run(ctx context.Context) error {
 	e.started = time.Now()
 	intake, refuse := context.WithCancelCause(ctx)
 	defer refuse(nil)
+	e.refuse = refuse
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	alive, stopBeating := context.WithCancel(work)

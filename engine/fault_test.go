@@ -33,6 +33,7 @@ var faults = []struct {
 	{"internal keys that expire are no jobs", internalKeys},
 	{"a fuse that is revived holds its job", revivedFuse},
 	{"all data are lost while a node runs, and it goes on", flushAll},
+	{"a node ends when the data become another format's", formatChanges},
 }
 
 // TestMain silences go-redis, which writes each failed dial to standard error.

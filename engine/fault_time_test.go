@@ -21,7 +21,7 @@ func newerFormat(w *world) {
 		w.Fatal(err)
 	}
 	err = e.Run(w.Context())
-	want := `it has format "2", this release reads 1: upgrade Keyfuse here, or use another database`
+	want := `they have 2, this release reads 1: upgrade Keyfuse here, or use another database`
 	if err == nil || !strings.Contains(err.Error(), want) {
 		w.Errorf("Run: %v, want: %s", err, want)
 	}
@@ -128,6 +128,9 @@ func flushAll(w *world) {
 	}
 	if b := outcomes["b"]; b.Outcome != engine.Done || nodeOf(b.Job.RunID) == nodeOf(first.RunID) {
 		w.Errorf("the job that came after: %+v; the node was %s", b, nodeOf(first.RunID))
+	}
+	if got := w.rdb.Get(w.Context(), "keyfuse:format").Val(); got != "1" {
+		w.Errorf("the format is %q", got)
 	}
 }
 

@@ -127,7 +127,7 @@ func (p *partition) beatLoop(ctx context.Context) {
 func (p *partition) leaseLoop(ctx context.Context) {
 	for pause(ctx, p.node.left(p.beatEvery())) {
 		if p.node.expire() {
-			p.log.Error("lease lost: no heartbeat got through; handlers are cancelled, and others may run their jobs")
+			p.sayOnce("lease lost: no heartbeat got through; handlers are cancelled, and others may run their jobs")
 		}
 	}
 }
@@ -148,11 +148,21 @@ func (p *partition) beat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if beat.Format != nil {
+		p.refuse(beat.Format)
+		return beat.Format
+	}
+	if beat.Empty {
+		p.sayOnce("everything in this Redis was deleted, and all jobs with it; going on with what comes")
+		if err := p.store.CheckFormat(ctx); err != nil {
+			return err
+		}
+	}
 	p.noteClock(sent, beat.Now)
 	p.counters.meet(beat.Defined)
 	p.nodes.Store(beat.Nodes)
 	if p.node.renewed(name, sent, beat.Held, p.leaseLength()) {
-		p.log.Error("lease lost: this node was silent for too long; its handlers are cancelled, and others run their jobs", "node", name)
+		p.sayOnce("lease lost: this node was silent for too long; its handlers are cancelled, and others run their jobs")
 		return p.beat(ctx)
 	}
 	if first {

@@ -52,7 +52,7 @@ func (p *partition) start(ctx context.Context) error {
 		if err == nil {
 			err = p.loadThresholds(ctx)
 		}
-		if errors.Is(err, wire.ErrNewerFormat) {
+		if errors.Is(err, wire.ErrFormat) {
 			return final(err)
 		}
 		p.note("start", err)
@@ -80,6 +80,14 @@ func (p *partition) take(ctx context.Context) {
 // note notes how a call to Redis went.
 func (p *partition) note(what string, err error) {
 	p.troubles.note(what, p.store.Partition(), err)
+}
+
+// sayOnce logs what befalls all partitions of a server, or of a cluster, at the same
+// time: it is said once a heartbeat at most.
+func (p *partition) sayOnce(text string) {
+	if p.troubles.isNews(text, p.beatEvery()) {
+		p.log.Error(text)
+	}
 }
 
 // redisNow is the time by Redis's clock, as far as this node knows it.

@@ -77,6 +77,22 @@ type troubles struct {
 
 	mu  sync.Mutex
 	now map[string]map[int]string // what was tried → partition → the kind of error it met last
+	// said is when a text was last said.
+	said map[string]time.Time
+}
+
+// isNews says whether a text was not said for so long, and notes that it is now.
+func (t *troubles) isNews(text string, within time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if last, ok := t.said[text]; ok && time.Since(last) < within {
+		return false
+	}
+	if t.said == nil {
+		t.said = make(map[string]time.Time)
+	}
+	t.said[text] = time.Now()
+	return true
 }
 
 func (t *troubles) note(what string, partition int, err error) {

@@ -17,6 +17,9 @@ type Heartbeat struct {
 
 	Defined int64 // rises whenever thresholds are defined or removed
 	Nodes   int64 // that hold a lease
+
+	Format error // ErrFormat if somebody has made it another one
+	Empty  bool  // there is no format: everything was deleted
 }
 
 // Pulse is what a node sends with a heartbeat.
@@ -32,13 +35,15 @@ type Pulse struct {
 func (s *Store) Beat(ctx context.Context, p Pulse) (Heartbeat, error) {
 	reply, err := s.run(ctx, s.beat, p.Node, ceilMS(p.Lease), p.Info, flag(p.Canary, "canary"), flag(p.First, "first"))
 	if err == nil {
-		err = need(reply, 5)
+		err = need(reply, 6)
 	}
 	if err != nil {
 		return Heartbeat{}, err
 	}
 	beat := Heartbeat{Now: clock(reply[0], reply[1]), Held: asInt(reply[2]) == 1, Defined: asInt(reply[3]), Nodes: asInt(reply[4])}
-	for _, name := range reply[5:] {
+	found := asString(reply[5])
+	beat.Format, beat.Empty = judgeFormat(found, Format), found == ""
+	for _, name := range reply[6:] {
 		beat.Gone = append(beat.Gone, asString(name))
 	}
 	return beat, nil

@@ -157,7 +157,7 @@ func formatRefused(w *world) {
 	}
 	for _, other := range []string{"2", "0", "", "1 "} {
 		w.set(w.s.Of("format"), other, 0)
-		if err := w.s.CheckFormat(w.Context()); !errors.Is(err, wire.ErrNewerFormat) {
+		if err := w.s.CheckFormat(w.Context()); !errors.Is(err, wire.ErrFormat) {
 			w.Errorf("format %q: %v", other, err)
 		}
 	}

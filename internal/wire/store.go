@@ -125,29 +125,6 @@ func (s *Store) run(ctx context.Context, script *redis.Script, args ...any) ([]a
 	return list, nil
 }
 
-// ErrNewerFormat is returned by CheckFormat.
-var ErrNewerFormat = errors.New("the data in this Redis were written by another format of Keyfuse")
-
-// CheckFormat notes the format's version in a Redis that has none, and refuses
-// one that has another.
-func (s *Store) CheckFormat(ctx context.Context) error {
-	key := s.Of("format")
-	found, err := s.rdb.Get(ctx, key).Result()
-	if errors.Is(err, redis.Nil) { // only then is something written: Redis may be full
-		if err := s.rdb.SetNX(ctx, key, Format, 0).Err(); err != nil {
-			return err
-		}
-		found, err = s.rdb.Get(ctx, key).Result()
-	}
-	if err != nil {
-		return err
-	}
-	if found != strconv.Itoa(Format) {
-		return fmt.Errorf("%w: it has format %q, this release reads %d: upgrade Keyfuse here, or use another database", ErrNewerFormat, found, Format)
-	}
-	return nil
-}
-
 // When is a time for a job: so long from now by Redis's clock, or at a time.
 type When struct {
 	At time.Time // used unless zero

@@ -5,10 +5,11 @@
 -- ARGV  1 node   2 lease in ms   3 what there is to know of the node (JSON)
 --       4 canary | '': whether to lay a canary key and let the last one expire
 --       5 first | '': whether to take a lease, or only to renew one
--- Answer  {seconds, microseconds, held, defined, nodes, gone, …}: the clock; 1 if
---         the node held its lease until now, 0 if this is its first or it was
+-- Answer  {seconds, microseconds, held, defined, nodes, format, gone, …}: the clock;
+--         1 if the node held its lease until now, 0 if this is its first or it was
 --         given up; a number that rises whenever thresholds are defined or
---         removed; how many nodes hold a lease; those whose runs are to be reaped.
+--         removed; how many nodes hold a lease; the format's version, '' if all was
+--         deleted; those whose runs are to be reaped.
 -- Cost  under 10 commands, O(log n). Replaying it answers the same, but that a
 --       first beat is then held. The first write is one that a full Redis allows.
 --
@@ -33,6 +34,7 @@ if until_ms and tonumber(until_ms) >= now then
     redis.call('SADD', gone, late)
   end
 end
-local reply = { time[1], time[2], until_ms and 1 or 0, redis.call('GET', root .. 'defined') or 0, redis.call('ZCARD', nodes) }
+local reply = { time[1], time[2], until_ms and 1 or 0, redis.call('GET', root .. 'defined') or 0, redis.call('ZCARD', nodes),
+  redis.call('GET', root .. 'format') or '' }
 for _, name in ipairs(redis.call('SMEMBERS', gone)) do reply[#reply + 1] = name end
 return reply
