@@ -134,7 +134,7 @@ type Job struct {
 	RunID     string
 	Attempt   int       // claimed so often
 	At        time.Time // running: claimed at; retrying: next attempt; dead: died at
-	Node      string    // running: who runs it
+	Node      string    // running: who runs it, as in Stats
 	Reason    string    // why it fired: timer, threshold, timeout, manual
 	Source    string    // how it was found: index, event, sweep, threshold, manual
 	Count     int64     // hits of the window that fired it; 0 if none did
@@ -152,7 +152,7 @@ func (j Job) Trigger() string {
 func fromRun(r wire.Run) Job {
 	return Job{
 		ID: r.ID, Task: r.Task, State: r.State, Payload: r.Payload, Due: r.Due,
-		RunID: r.RunID, Attempt: r.Attempt, At: r.At, Node: r.Node(),
+		RunID: r.RunID, Attempt: r.Attempt, At: r.At, Node: wire.EngineOf(r.Node()),
 		Reason: r.Reason, Source: r.Source, Count: r.Count, LastError: r.LastError,
 	}
 }

@@ -15,7 +15,7 @@ import (
 // node is this engine's name among the others, and the lease that stands behind
 // all of its runs. A name whose lease was lost is never used again.
 type node struct {
-	engine string // of which its names are made
+	rule func(losses int) string // how it is called
 
 	mu     sync.Mutex
 	losses int
@@ -26,15 +26,15 @@ type node struct {
 	until  time.Time
 }
 
-func newNode(engine string) *node {
-	n := &node{engine: engine, losses: -1}
+func newNode(rule func(losses int) string) *node {
+	n := &node{rule: rule, losses: -1}
 	n.rename()
 	return n
 }
 
 func (n *node) rename() {
 	n.losses++
-	n.name = wire.NodeName(n.engine, n.losses)
+	n.name = n.rule(n.losses)
 	n.lost, n.end = context.WithCancelCause(context.Background())
 	n.beaten = false
 }

@@ -33,7 +33,8 @@ type partition struct {
 
 func newPartition(e *Engine, store *wire.Store, engine string) *partition {
 	p := &partition{
-		Engine: e, store: store, node: newNode(engine),
+		Engine: e, store: store,
+		node:  newNode(func(losses int) string { return store.NodeName(engine, losses) }),
 		inbox: newInbox(), counters: newCounters(), look: newHint(), swept: newSweepRequests(),
 	}
 	p.neighbours.Store(1)

@@ -20,7 +20,10 @@ func each[T any](s *Space, do func(*Store) (T, error)) ([]T, error) {
 		doing.Go(func() { results[i], errs[i] = do(store) })
 	}
 	doing.Wait()
-	return results, errors.Join(errs...)
+	// What befalls a server befalls all of its partitions: it is said once.
+	return results, errors.Join(slices.CompactFunc(errs, func(a, b error) bool {
+		return a != nil && b != nil && a.Error() == b.Error()
+	})...)
 }
 
 // AnyOf changes something in all partitions, and says whether that changed any.

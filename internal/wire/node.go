@@ -56,13 +56,16 @@ func flag(on bool, word string) string {
 	return ""
 }
 
-// NodeName is an engine's name as a node: of a partition, it has a new one after
-// each lease that it lost there.
-func NodeName(engine string, losses int) string {
-	if losses == 0 {
-		return engine
+// NodeName is an engine's name as a node of this partition: no other partition has it,
+// for run ids are made of it; and it is a new one after each lease that was lost here.
+func (s *Store) NodeName(engine string, losses int) string {
+	if s.tag != "" {
+		engine += "-p" + strconv.Itoa(s.Partition())
 	}
-	return engine + "-" + strconv.Itoa(losses)
+	if losses > 0 {
+		engine += "-" + strconv.Itoa(losses)
+	}
+	return engine
 }
 
 // EngineOf is the engine of a node.
