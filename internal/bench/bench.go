@@ -66,12 +66,13 @@ type Figure struct {
 
 // Bench measures on one Redis.
 type Bench struct {
-	rdb  redis.UniversalClient
-	jobs *client.Client
-	size Size
-	name string // begins every id
-	task string
-	log  *slog.Logger
+	rdb   redis.UniversalClient
+	space *wire.Space
+	jobs  *client.Client
+	size  Size
+	name  string // begins every id
+	task  string
+	log   *slog.Logger
 }
 
 // New makes a bench with names that no other has.
@@ -79,6 +80,9 @@ func New(rdb redis.UniversalClient, size Size, log *slog.Logger) (*Bench, error)
 	id := strings.ToLower(rand.Text()[:6])
 	b := &Bench{rdb: rdb, size: size.complete(), name: "b:" + id + ":", task: "bench-" + id, log: log}
 	var err error
+	if b.space, err = wire.NewSpace(rdb); err != nil {
+		return nil, err
+	}
 	b.jobs, err = client.New(rdb, client.Config{IDPrefix: b.name})
 	return b, err
 }
@@ -243,15 +247,27 @@ func inform(name string, value float64, unit string) Figure {
 // clean removes everything that bears this bench's names. It scans, so that
 // it also finds what an interrupted measurement left.
 func (b *Bench) clean(ctx context.Context) error {
-	var names wire.Names
-	for _, pattern := range []string{b.name + "*", names.Class(b.name) + "*"} {
+	for _, store := range b.space.All() {
+		if err := b.cleanIn(ctx, store); err != nil {
+			return err
+		}
+	}
+	return b.forgetThresholds(ctx)
+}
+
+func (b *Bench) cleanIn(ctx context.Context, store *wire.Store) error {
+	server, err := store.Server(ctx)
+	if err != nil {
+		return err
+	}
+	for _, pattern := range []string{store.Fuse(b.name) + "*", store.Class(b.name) + "*"} {
 		for cursor := uint64(0); ; {
-			keys, next, err := b.rdb.Scan(ctx, cursor, pattern, 5000).Result()
+			keys, next, err := server.Scan(ctx, cursor, pattern, 5000).Result()
 			if err != nil {
 				return err
 			}
 			if len(keys) > 0 {
-				if err := b.rdb.Unlink(ctx, keys...).Err(); err != nil {
+				if err := server.Unlink(ctx, keys...).Err(); err != nil {
 					return err
 				}
 			}
@@ -261,21 +277,16 @@ func (b *Bench) clean(ctx context.Context) error {
 		}
 	}
 	for _, kind := range []string{"due", "running", "retrying", "dead", "runs"} {
-		if err := b.rdb.Unlink(ctx, names.OfTask(kind, b.task)).Err(); err != nil {
+		if err := server.Unlink(ctx, store.OfTask(kind, b.task)).Err(); err != nil {
 			return err
 		}
 	}
-	if err := b.forgetRuns(ctx); err != nil {
+	// The runs that the index by id holds.
+	if err := server.ZRemRangeByLex(ctx, store.Of("ids"), "["+b.name, "["+b.name+"\xff").Err(); err != nil {
 		return err
 	}
-	if err := b.forgetThresholds(ctx); err != nil {
+	if err := forgetWindows(ctx, server, store, b.name); err != nil {
 		return err
 	}
-	return b.rdb.SRem(ctx, names.Of("tasks"), b.task).Err()
-}
-
-// forgetRuns takes this bench's runs out of the index by id.
-func (b *Bench) forgetRuns(ctx context.Context) error {
-	from, to := "["+b.name, "["+b.name+"\xff"
-	return b.rdb.ZRemRangeByLex(ctx, wire.Names{}.Of("ids"), from, to).Err()
+	return server.SRem(ctx, store.Of("tasks"), b.task).Err()
 }

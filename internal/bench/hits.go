@@ -44,11 +44,11 @@ func (b *Bench) hits(ctx context.Context) ([]Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	solo := max(1, b.size.Hits/50)
+	solo, alone := max(1, b.size.Hits/50), b.name+"plain"
 	single, err := alternate(solo,
 		func() error {
 			for range solo {
-				if err := b.rdb.Incr(ctx, b.name+"plain").Err(); err != nil {
+				if err := b.rdb.Incr(ctx, b.space.Of(alone).Fuse(alone)).Err(); err != nil {
 					return err
 				}
 			}
@@ -102,7 +102,8 @@ func (b *Bench) incrAll(ctx context.Context, key func(i int) string) error {
 	for from := 0; from < b.size.Hits; from += hitPipeline {
 		_, err := b.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i := range hitPipeline {
-				p.Incr(ctx, key(from+i))
+				id := key(from + i)
+				p.Incr(ctx, b.space.Of(id).Fuse(id))
 			}
 			return nil
 		})
@@ -129,22 +130,28 @@ func (b *Bench) hitAll(ctx context.Context, key func(i int) string) error {
 	return nil
 }
 
-// forgetThresholds removes this bench's definitions and windows.
+// forgetThresholds removes this bench's definitions.
 func (b *Bench) forgetThresholds(ctx context.Context) error {
 	for _, id := range []string{b.name + "one", b.name + "many:*"} {
 		_ = b.jobs.RemoveThreshold(ctx, id) // most measurements have none
-		if err := b.rdb.HDel(ctx, wire.Names{}.Of("open"), id).Err(); err != nil {
-			return err
+		for _, store := range b.space.All() {
+			if err := b.rdb.HDel(ctx, store.Of("open"), id).Err(); err != nil {
+				return err
+			}
 		}
 	}
-	windows := wire.Names{}.Of("windows")
+	return nil
+}
+
+func forgetWindows(ctx context.Context, server redis.Cmdable, store *wire.Store, prefix string) error {
+	windows := store.Of("windows")
 	for cursor := uint64(0); ; {
-		fields, next, err := b.rdb.HScan(ctx, windows, cursor, b.name+"*", 1000).Result()
+		fields, next, err := server.HScan(ctx, windows, cursor, prefix+"*", 1000).Result()
 		if err != nil {
 			return err
 		}
 		for i := 0; i < len(fields); i += 2 {
-			if err := b.rdb.HDel(ctx, windows, fields[i]).Err(); err != nil {
+			if err := server.HDel(ctx, windows, fields[i]).Err(); err != nil {
 				return err
 			}
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/keyfuse-io/keyfuse/client"
-	"github.com/keyfuse-io/keyfuse/internal/wire"
 )
 
 // schedule measures what it costs to arm jobs: the rate, one at a time and in
@@ -191,8 +190,9 @@ func (b *Bench) setBare(ctx context.Context, n int, due time.Time) error {
 		_, err := b.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i := from; i < min(from+window, n); i++ {
 				id := b.id("bare", i)
-				p.Do(ctx, "SET", id, id, "PXAT", due.UnixMilli())
-				p.Set(ctx, wire.Names{}.Class(id), b.task, 0)
+				names := b.space.Of(id)
+				p.Do(ctx, "SET", names.Fuse(id), id, "PXAT", due.UnixMilli())
+				p.Set(ctx, names.Class(id), b.task, 0)
 			}
 			return nil
 		})
@@ -226,15 +226,31 @@ func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
+// info is a number that INFO tells, of all servers together.
 func (b *Bench) info(ctx context.Context, section, field string) (float64, error) {
-	text, err := b.rdb.Info(ctx, section).Result()
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(text) {
-		if value, ok := strings.CutPrefix(line, field+":"); ok {
-			return strconv.ParseFloat(strings.TrimSpace(value), 64)
+	sum, asked := 0.0, make(map[redis.UniversalClient]bool)
+	for _, store := range b.space.All() {
+		server, err := store.Server(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if asked[server] {
+			continue
+		}
+		asked[server] = true
+		text, err := server.Info(ctx, section).Result()
+		if err != nil {
+			return 0, err
+		}
+		for line := range strings.Lines(text) {
+			if value, ok := strings.CutPrefix(line, field+":"); ok {
+				n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+				if err != nil {
+					return 0, err
+				}
+				sum += n
+			}
 		}
 	}
-	return 0, nil
+	return sum, nil
 }
