@@ -164,7 +164,7 @@ func (c *Client) Pause(ctx context.Context, task string) (bool, error) {
 	if err := wire.CheckTask(task); err != nil {
 		return false, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	return c.space.AnyOf(func(s *wire.Store) (bool, error) { return s.Pause(ctx, task) })
+	return c.space.AnyOf(ctx, func(s *wire.Store) (bool, error) { return s.Pause(ctx, task) })
 }
 
 // Resume undoes Pause, and says whether the task was paused.
@@ -172,5 +172,5 @@ func (c *Client) Resume(ctx context.Context, task string) (bool, error) {
 	if err := wire.CheckTask(task); err != nil {
 		return false, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	return c.space.AnyOf(func(s *wire.Store) (bool, error) { return s.Resume(ctx, task) })
+	return c.space.AnyOf(ctx, func(s *wire.Store) (bool, error) { return s.Resume(ctx, task) })
 }

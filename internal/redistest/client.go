@@ -3,8 +3,8 @@
 package redistest
 
 import (
+	"io"
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -36,7 +36,11 @@ func newClient(t testing.TB, addr string, opts []func(*redis.Options)) *redis.Cl
 	for _, change := range opts {
 		change(options)
 	}
-	client := redis.NewClient(options)
+	return closed(t, redis.NewClient(options))
+}
+
+// closed closes the client when t ends.
+func closed[C io.Closer](t testing.TB, client C) C {
 	t.Cleanup(func() {
 		// The test may have closed it: closing twice is no failure.
 		_ = client.Close()
@@ -44,12 +48,22 @@ func newClient(t testing.TB, addr string, opts []func(*redis.Options)) *redis.Cl
 	return client
 }
 
+// overSocket reaches a server of any kind, TLS or not, and fails soon if it
+// does not run.
+func (s *Server) overSocket(o *redis.Options) {
+	o.Network, o.Addr = "unix", s.Socket()
+	o.DialerRetries = 1
+}
+
+// do sends the server one command on its Unix socket.
+func (s *Server) do(args ...any) error { return s.admin().Do(s.t.Context(), args...).Err() }
+
 // CLI runs one command in redis-cli, as a person would type it, and returns
 // what it prints without the last newline. It fails the test if redis-cli does,
 // and skips or fails it if there is none, as Start does.
 func (s *Server) CLI(args ...string) string {
 	s.t.Helper()
-	argv := append([]string{"-e", "-h", "127.0.0.1", "-p", strconv.Itoa(s.port)}, args...)
+	argv := append([]string{"-e", "-s", s.Socket()}, args...)
 	out, err := exec.CommandContext(s.t.Context(), findBinary(s.t, "redis-cli"), argv...).CombinedOutput()
 	if err != nil {
 		s.t.Fatalf("redistest: redis-cli %q: %v: %s", args, err, out)

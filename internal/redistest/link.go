@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"time"
 )
 
 // link is one connection through a proxy. It is closed as a whole.
@@ -33,23 +34,47 @@ func (l *link) pump(to, from net.Conn, pass func(chunk []byte) bool) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)
-		if n > 0 {
-			select {
-			case <-l.proxy.flow():
-			case <-l.done:
-				return
-			}
-			if !pass(buf[:n]) {
-				return
-			}
-			if _, err := to.Write(buf[:n]); err != nil {
-				return
-			}
+		if n > 0 && !(l.hold() && pass(buf[:n]) && l.write(to, buf[:n])) {
+			return
 		}
 		if err != nil {
 			return
 		}
 	}
+}
+
+// hold waits while a chunk is to be held back, and reports whether the link is
+// there still.
+func (l *link) hold() bool {
+	if delay, _ := l.proxy.pace(); delay > 0 {
+		timer := time.NewTimer(delay)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-l.done:
+			return false
+		}
+	}
+	select {
+	case <-l.proxy.flow():
+		return true
+	case <-l.done:
+		return false
+	}
+}
+
+// write reports whether all was written, in pieces if the proxy splits.
+func (l *link) write(to net.Conn, chunk []byte) bool {
+	_, piece := l.proxy.pace()
+	if piece <= 0 {
+		piece = len(chunk)
+	}
+	for part := range slices.Chunk(chunk, piece) {
+		if _, err := to.Write(part); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // sawRequest arms the link if the reply to this request is to be lost.

@@ -54,7 +54,7 @@ func (s *Server) Launch() {
 	if err != nil {
 		s.t.Fatalf("redistest: %v", err)
 	}
-	s.proc = proc
+	s.proc, s.paused = proc, false
 }
 
 func (s *Server) spawn() (*process, error) {
@@ -64,10 +64,10 @@ func (s *Server) spawn() (*process, error) {
 	}
 	defer log.Close()
 	own := []string{
-		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir,
+		strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir,
 		"--unixsocket", s.Socket(), "--daemonize", "no", "--logfile", "",
 	}
-	cmd := exec.Command(s.binary, slices.Concat(s.args, own)...)
+	cmd := exec.Command(s.binary, slices.Concat(s.args, s.listen, own)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = dieWithParent()
 	if err := cmd.Start(); err != nil {
@@ -95,23 +95,17 @@ func (s *Server) Await() {
 // server which took the port.
 func (s *Server) await() error {
 	proc := s.current()
-	deadline := time.NewTimer(readyWithin)
-	defer deadline.Stop()
-	tick := time.NewTicker(readyPoll)
-	defer tick.Stop()
-	for {
+	err := poll(readyWithin, readyPoll, proc.done, func() error {
 		reply, err := ping(s.Socket())
-		if err == nil && !strings.HasPrefix(reply, "-LOADING") {
-			return nil
+		if err == nil && strings.HasPrefix(reply, "-LOADING") {
+			err = fmt.Errorf("it answers %q", reply)
 		}
-		select {
-		case <-proc.done:
-			return fmt.Errorf("ended before it answered: %s", proc.cmd.ProcessState)
-		case <-deadline.C:
-			return fmt.Errorf("no answer within %s: reply %q, error %v", readyWithin, reply, err)
-		case <-tick.C:
-		}
+		return err
+	})
+	if err != nil && !proc.running() {
+		return fmt.Errorf("ended before it answered: %s", proc.cmd.ProcessState)
 	}
+	return err
 }
 
 // ping returns the first line of the answer, which is an error where a password
@@ -170,15 +164,25 @@ func (s *Server) Kill() {
 
 // Pause stops the process in its tracks (SIGSTOP): its connections stay open,
 // new ones are accepted by the kernel, and nothing answers.
-func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }
+func (s *Server) Pause() { s.hold(true, syscall.SIGSTOP) }
 
 // Resume lets a paused process go on.
-func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
+func (s *Server) Resume() { s.hold(false, syscall.SIGCONT) }
 
-func (s *Server) signal(sig syscall.Signal) {
-	if proc := s.current(); proc != nil {
-		proc.signal(sig)
+func (s *Server) hold(paused bool, sig syscall.Signal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.proc != nil {
+		s.proc.signal(sig)
+		s.paused = paused
 	}
+}
+
+// up reports whether the process runs and is not paused.
+func (s *Server) up() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.proc != nil && s.proc.running() && !s.paused
 }
 
 // Pid is the process's id; after it ended, the id it had.

@@ -23,6 +23,8 @@ type Proxy struct {
 	closed  bool
 	flowing chan struct{} // closed while bytes may flow
 	swallow []loss        // replies that are still to be lost, first first
+	delay   time.Duration
+	piece   int // the most bytes a write; 0 is no limit
 }
 
 // loss is one reply to be lost, after a request that holds word.
@@ -95,6 +97,30 @@ func (p *Proxy) Thaw() {
 	default:
 		close(p.flowing)
 	}
+}
+
+// Delay holds each chunk of bytes for d before it is forwarded, either way, so a
+// round trip takes twice as long, and no order changes. Zero delays no more;
+// what is held already comes when it would have come.
+func (p *Proxy) Delay(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.delay = d
+}
+
+// Split forwards bytes in pieces of at most n, each a packet of its own, either
+// way: a reader that is quick enough sees replies come in fragments. Zero splits
+// no more.
+func (p *Proxy) Split(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.piece = n
+}
+
+func (p *Proxy) pace() (delay time.Duration, piece int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.delay, p.piece
 }
 
 func (p *Proxy) flow() <-chan struct{} {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -105,6 +106,70 @@ func TestFrozenPathHoldsBackUntilThawed(t *testing.T) {
 	}
 	if line, err := bufio.NewReader(conn).ReadString('\n'); line != "+PONG\r\n" {
 		t.Errorf("what was held back: %q, %v", line, err)
+	}
+}
+
+func TestDelayHoldsEachWayUntilCleared(t *testing.T) {
+	proxy := NewProxy(t, Start(t).Addr())
+	rdb := proxy.Client(t)
+	if err := rdb.Ping(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	const each = 50 * time.Millisecond
+	proxy.Delay(each)
+	start := time.Now()
+	if err := rdb.Ping(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took < 2*each {
+		t.Errorf("a round trip took %s, want %s at least", took, 2*each)
+	}
+	proxy.Delay(time.Hour)
+	impatient := proxy.Client(t, once)
+	wantNoAnswer(t, impatient)
+	proxy.Delay(0)
+	if err := proxy.Client(t).Ping(t.Context()).Err(); err != nil {
+		t.Errorf("cleared: %v", err)
+	}
+}
+
+// On a net.Pipe no two writes are read at once, as packets may be.
+func TestSplitWritesPiecesUntilCleared(t *testing.T) {
+	client, target := net.Pipe()
+	l := &link{proxy: &Proxy{}, client: client, target: target, done: make(chan struct{})}
+	defer l.close()
+	const reply = "$11\r\nhello world\r\n"
+	for _, n := range []int{1, 7, 1000, 0} {
+		l.proxy.Split(n)
+		var writing sync.WaitGroup
+		writing.Go(func() { l.write(target, []byte(reply)) })
+		var got string
+		for buf := make([]byte, 1024); len(got) < len(reply); {
+			read, err := client.Read(buf)
+			if want := len(reply) - len(got); err != nil || n != 0 && read != min(n, want) || n == 0 && read != want {
+				t.Fatalf("Split(%d): read %d bytes, error %v", n, read, err)
+			}
+			got += string(buf[:read])
+		}
+		writing.Wait()
+		if got != reply {
+			t.Errorf("Split(%d): %q came", n, got)
+		}
+	}
+}
+
+func TestSplitConversationIsUnderstood(t *testing.T) {
+	proxy := NewProxy(t, Start(t).Addr())
+	rdb := proxy.Client(t)
+	value := strings.Repeat("x\r\n", 5_000)
+	for _, n := range []int{1, 3, 1400} {
+		proxy.Split(n)
+		if err := rdb.Set(t.Context(), "order:42", value, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := rdb.Get(t.Context(), "order:42").Result(); got != value || err != nil {
+			t.Errorf("Split(%d): %d bytes, error %v", n, len(got), err)
+		}
 	}
 }
 

@@ -1,15 +1,18 @@
 //go:build unix
 
-// Package redistest runs real redis-server processes for tests, and a TCP
-// proxy that fails in the ways networks fail. Only _test files import it.
+// Package redistest runs real redis-server processes for tests: alone (Start,
+// StartConfig, StartTLS), behind Sentinel (StartSentinel) and as a cluster
+// (StartCluster); and a TCP proxy that fails in the ways networks fail. Only
+// _test files import it.
 //
 // A Server is a process of its own, on a free loopback port, with a directory
 // of its own that is gone after the test. It is ready when Start returns, ends
 // with the test whatever state it is in, and prints its log if the test failed.
 // On Linux it also ends when the test's process is killed.
 //
-// Without a redis-server on the PATH a test is skipped; with
-// KEYFUSE_REQUIRE_REDIS=1 it fails instead.
+// StartSentinel and StartCluster need a redis-server of 7.0 or newer. Without
+// one on the PATH a test is skipped; with KEYFUSE_REQUIRE_REDIS=1 it fails
+// instead.
 //
 // Nothing here works in a testing/synctest bubble: processes and sockets know
 // only real time.
@@ -17,16 +20,16 @@ package redistest
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // requireEnv turns the skip for a missing redis-server into a failure.
@@ -46,9 +49,12 @@ type Server struct {
 	port   int
 	dir    string
 	args   []string
+	listen []string             // the arguments that the port's number ends
+	admin  func() *redis.Client // on the Unix socket, for the fixtures
 
-	mu   sync.Mutex
-	proc *process // the last one started; nil before the first
+	mu     sync.Mutex
+	proc   *process // the last one started; nil before the first
+	paused bool
 }
 
 // Start starts a server and waits until it answers. It persists nothing and
@@ -56,8 +62,11 @@ type Server struct {
 // they are: Start(t, "--appendonly", "yes", "--maxmemory", "1").
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	defaults := []string{"--save", "", "--appendonly", "no", "--notify-keyspace-events", "Ex"}
-	return start(t, pickPort, slices.Concat(defaults, args))
+	return newServer(t, withDefaults(args)).run(pickPort)
+}
+
+func withDefaults(args []string) []string {
+	return slices.Concat([]string{"--save", "", "--appendonly", "no", "--notify-keyspace-events", "Ex"}, args)
 }
 
 // StartConfig starts a server from a configuration file and waits until it
@@ -69,17 +78,29 @@ func StartConfig(t testing.TB, file string, args ...string) *Server {
 	if err != nil {
 		t.Fatalf("redistest: %v", err)
 	}
-	return start(t, pickPort, slices.Concat([]string{path}, args))
+	return newServer(t, slices.Concat([]string{path}, args)).run(pickPort)
 }
 
-func start(t testing.TB, pick func() (int, error), args []string) *Server {
+// newServer makes a server's directory; the server runs from run on.
+func newServer(t testing.TB, args []string) *Server {
 	t.Helper()
-	s := &Server{t: t, binary: findBinary(t, "redis-server"), args: args, dir: makeDir(t)}
+	s := &Server{
+		t: t, binary: findBinary(t, "redis-server"), args: args, dir: makeDir(t),
+		listen: []string{"--port"},
+	}
+	s.admin = sync.OnceValue(func() *redis.Client { return s.Client(t, s.overSocket) })
 	t.Cleanup(s.end)
+	return s
+}
+
+// run starts the server on a port that pick gives, or on another where that was
+// taken meanwhile, and waits until it answers.
+func (s *Server) run(pick func() (int, error)) *Server {
+	s.t.Helper()
 	for range startAttempts {
 		port, err := pick()
 		if err != nil {
-			t.Fatalf("redistest: no free port: %v", err)
+			s.t.Fatalf("redistest: no free port: %v", err)
 		}
 		s.port = port
 		s.Launch()
@@ -87,57 +108,11 @@ func start(t testing.TB, pick func() (int, error), args []string) *Server {
 			return s
 		}
 		if !strings.Contains(s.Log(), "Address already in use") {
-			t.Fatalf("redistest: redis-server on %s: %v", s.Addr(), err)
+			s.t.Fatalf("redistest: redis-server on %s: %v", s.Addr(), err)
 		}
 	}
-	t.Fatalf("redistest: %d ports in a row were taken before redis-server could bind them", startAttempts)
+	s.t.Fatalf("redistest: %d ports in a row were taken before redis-server could bind them", startAttempts)
 	return nil
-}
-
-func findBinary(t testing.TB, name string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err == nil {
-		return path
-	}
-	install := "no " + name + " on the PATH: apt-get install redis-server, or brew install redis"
-	if os.Getenv(requireEnv) == "1" {
-		t.Fatalf("redistest: %s (%s=1 forbids to skip)", install, requireEnv)
-	}
-	t.Skipf("redistest: %s", install)
-	return ""
-}
-
-// makeDir is no t.TempDir: that one's path holds the test's name, and a Unix
-// socket's path may have some 100 bytes only.
-func makeDir(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "keyfuse-redis-")
-	if err != nil {
-		t.Fatalf("redistest: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Errorf("redistest: %v", err)
-		}
-	})
-	return dir
-}
-
-// pickPort picks below the ports that systems give to outgoing connections: a
-// client that redials a stopped server could be given the server's own port,
-// connect to itself and keep it.
-func pickPort() (int, error) {
-	const lowest, end = 10_000, 32_000
-	var err error
-	for range 100 {
-		port := lowest + rand.IntN(end-lowest)
-		var l net.Listener
-		if l, err = net.Listen("tcp4", loopback(port)); err == nil {
-			return port, l.Close()
-		}
-	}
-	return 0, err
 }
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
@@ -164,3 +139,13 @@ func (s *Server) Log() string {
 }
 
 func (s *Server) logFile() string { return filepath.Join(s.dir, "redis.log") }
+
+// write writes a file of the server's directory and returns its path.
+func (s *Server) write(name, content string) string {
+	s.t.Helper()
+	path := filepath.Join(s.dir, name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		s.t.Fatalf("redistest: %v", err)
+	}
+	return path
+}

@@ -70,14 +70,14 @@ func TestEachServerHasItsOwnPortDirectoryAndProcess(t *testing.T) {
 func TestTakenPortIsNotMistakenForTheServer(t *testing.T) {
 	taken := Start(t) // another Redis, that answers PING
 	ports := []int{taken.port, taken.port}
-	s := start(t, func() (int, error) {
+	s := newServer(t, nil).run(func() (int, error) {
 		if len(ports) == 0 {
 			return pickPort()
 		}
 		port := ports[0]
 		ports = ports[1:]
 		return port, nil
-	}, nil)
+	})
 	if s.port == taken.port || len(ports) != 0 {
 		t.Errorf("started on %d with %v left to try", s.port, ports)
 	}
@@ -86,7 +86,7 @@ func TestTakenPortIsNotMistakenForTheServer(t *testing.T) {
 func TestPortsThatAreAlwaysTakenFailTheTest(t *testing.T) {
 	taken := Start(t)
 	r := record(t, func(t testing.TB) {
-		start(t, func() (int, error) { return taken.port, nil }, nil)
+		newServer(t, nil).run(func() (int, error) { return taken.port, nil })
 	})
 	if !strings.Contains(r.verdict, "5 ports in a row were taken") {
 		t.Errorf("verdict %q", r.verdict)

@@ -33,7 +33,7 @@ func (s *Store) runConfirmed(ctx context.Context, c Confirm, script *redis.Scrip
 		case isElsewhere(err):
 			s.refresh(ctx)
 		case !moving(err):
-			return reply, confirmed, err
+			return reply, confirmed, s.lookAgain(ctx, err)
 		}
 		if err := pauseMoving(ctx, until); err != nil {
 			return nil, 0, err

@@ -13,13 +13,16 @@ import (
 
 // each does something in all partitions at the same time, and gives what came of it
 // in their order.
-func each[T any](s *Space, do func(*Store) (T, error)) ([]T, error) {
+func each[T any](ctx context.Context, s *Space, do func(*Store) (T, error)) ([]T, error) {
 	results, errs := make([]T, len(s.stores)), make([]error, len(s.stores))
 	var doing sync.WaitGroup
 	for i, store := range s.stores {
 		doing.Go(func() { results[i], errs[i] = do(store) })
 	}
 	doing.Wait()
+	for i, err := range errs {
+		_ = s.stores[i].lookAgain(ctx, err) // it is err
+	}
 	// What befalls a server befalls all of its partitions: it is said once.
 	return results, errors.Join(slices.CompactFunc(errs, func(a, b error) bool {
 		return a != nil && b != nil && a.Error() == b.Error()
@@ -27,8 +30,8 @@ func each[T any](s *Space, do func(*Store) (T, error)) ([]T, error) {
 }
 
 // AnyOf changes something in all partitions, and says whether that changed any.
-func (s *Space) AnyOf(change func(*Store) (bool, error)) (bool, error) {
-	changed, err := each(s, change)
+func (s *Space) AnyOf(ctx context.Context, change func(*Store) (bool, error)) (bool, error) {
+	changed, err := each(ctx, s, change)
 	return slices.Contains(changed, true), err
 }
 
@@ -68,7 +71,7 @@ func Group[T any](all []T, of func(T) *Store, most int, call func(s *Store, valu
 
 // Tasks are the tasks that were ever indexed, sorted.
 func (s *Space) Tasks(ctx context.Context) ([]string, error) {
-	lists, err := each(s, func(s *Store) ([]string, error) { return s.Tasks(ctx) })
+	lists, err := each(ctx, s, func(s *Store) ([]string, error) { return s.Tasks(ctx) })
 	tasks := slices.Concat(lists...)
 	slices.Sort(tasks)
 	return slices.Compact(tasks), err
@@ -77,7 +80,7 @@ func (s *Space) Tasks(ctx context.Context) ([]string, error) {
 // Counts counts, for the tasks that were ever indexed. A task is paused if it is so
 // in any partition.
 func (s *Space) Counts(ctx context.Context) ([]Count, error) {
-	lists, err := each(s, func(s *Store) ([]Count, error) { return s.Counts(ctx) })
+	lists, err := each(ctx, s, func(s *Store) ([]Count, error) { return s.Counts(ctx) })
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +98,7 @@ func (s *Space) Counts(ctx context.Context) ([]Count, error) {
 // Nodes are the nodes that hold a lease, in the order of their names. One that holds
 // leases of several partitions comes once, with the one that ends first.
 func (s *Space) Nodes(ctx context.Context) ([]NodeInfo, error) {
-	lists, err := each(s, func(s *Store) ([]NodeInfo, error) { return s.Nodes(ctx) })
+	lists, err := each(ctx, s, func(s *Store) ([]NodeInfo, error) { return s.Nodes(ctx) })
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +123,7 @@ func (e Entry) Place() Place { return Place{e.Score, e.Member.(string)} }
 
 // Page is Store.Page over all partitions: the first n of all.
 func (s *Space) Page(ctx context.Context, state State, task string, after Place, n int) ([]Entry, error) {
-	lists, err := each(s, func(s *Store) ([]Entry, error) {
+	lists, err := each(ctx, s, func(s *Store) ([]Entry, error) {
 		page, err := s.Page(ctx, state, task, after, n)
 		entries := make([]Entry, len(page))
 		for i, z := range page {
@@ -159,12 +162,12 @@ func (s *Space) Undefine(ctx context.Context, id string) (bool, error) {
 	if !IsPattern(id) {
 		return s.Of(id).Undefine(ctx, id)
 	}
-	return s.AnyOf(func(store *Store) (bool, error) { return store.Undefine(ctx, id) })
+	return s.AnyOf(ctx, func(store *Store) (bool, error) { return store.Undefine(ctx, id) })
 }
 
 // Thresholds are all definitions, as Store.Thresholds gives them.
 func (s *Space) Thresholds(ctx context.Context) ([]Threshold, error) {
-	lists, err := each(s, func(s *Store) ([]Threshold, error) { return s.Thresholds(ctx) })
+	lists, err := each(ctx, s, func(s *Store) ([]Threshold, error) { return s.Thresholds(ctx) })
 	all := slices.Concat(lists...)
 	slices.SortStableFunc(all, func(a, b Threshold) int { return strings.Compare(a.ID, b.ID) })
 	return slices.CompactFunc(all, func(a, b Threshold) bool { return a.ID == b.ID }), err
@@ -172,7 +175,7 @@ func (s *Space) Thresholds(ctx context.Context) ([]Threshold, error) {
 
 // Activities are what happens under some definitions, in their order.
 func (s *Space) Activities(ctx context.Context, ids []string) ([]Activity, error) {
-	lists, err := each(s, func(s *Store) ([]Activity, error) { return s.Activities(ctx, ids) })
+	lists, err := each(ctx, s, func(s *Store) ([]Activity, error) { return s.Activities(ctx, ids) })
 	if err != nil {
 		return nil, err
 	}

@@ -113,6 +113,16 @@ func (s *Store) refresh(ctx context.Context) {
 	}
 }
 
+// lookAgain makes a cluster's client ask which server has what after an error of the
+// connection, and gives the error. By itself it would go on for a minute to ask the
+// one that has died.
+func (s *Store) lookAgain(ctx context.Context, err error) error {
+	if _, answered := errors.AsType[redis.Error](err); err != nil && !answered {
+		s.refresh(ctx)
+	}
+	return err
+}
+
 // Server is the server that holds a store's partition now: for what has no key,
 // such as subscriptions and settings, and in a pipeline.
 func (s *Store) Server(ctx context.Context) (redis.UniversalClient, error) {

@@ -116,7 +116,7 @@ func (s *Store) run(ctx context.Context, script *redis.Script, args ...any) ([]a
 		reply, err = script.Run(ctx, s.rdb, []string{s.Root()}, args...).Result()
 	}
 	if err != nil {
-		return nil, err
+		return nil, s.lookAgain(ctx, err)
 	}
 	list, ok := reply.([]any)
 	if !ok {
