@@ -3,12 +3,17 @@
 package docs_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/keyfuse-io/keyfuse/internal/wire"
 )
 
 const root = "../.."
@@ -75,5 +80,37 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 				t.Errorf("%s names %s, which is no test", path, strings.TrimSpace(m[1]))
 			}
 		}
+	}
+}
+
+// TestTheTagsOfPartitionsAreAsDocumented: clients in other languages copy them.
+func TestTheTagsOfPartitionsAreAsDocumented(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs", "wire-format.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"192.0.2.1:1"}})
+	defer cluster.Close() //nolint:errcheck // it was never connected
+	space, err := wire.NewSpace(cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed []string
+	for i, store := range space.All() {
+		tag := store.Fuse("")
+		if row := fmt.Sprintf("| %d | `%s` |", i, tag); !strings.Contains(string(text), row) {
+			t.Errorf("the table lacks %s", row)
+		}
+		listed = append(listed, strings.Trim(tag, "{}"))
+	}
+	half := len(listed) / 2
+	for _, line := range []string{strings.Join(listed[:half], " "), strings.Join(listed[half:], " ")} {
+		if !strings.Contains(string(text), line) {
+			t.Errorf("the program in Python lacks %q", line)
+		}
+	}
+	example := space.Of("order:42").Fuse("order:42")
+	if !strings.Contains(string(text), "SET "+example+" ") {
+		t.Errorf("order:42 is %s", example)
 	}
 }
