@@ -64,6 +64,9 @@ func (c *claimer) claimAll(ctx context.Context) time.Duration {
 		}
 		sent := time.Now()
 		claimed, err := c.claim(ctx, room)
+		if err == nil { // before any of them can be settled
+			c.holding.claimed(claimed.Now, claimed.Runs, claimed.Broken)
+		}
 		c.pool.add(room, c.partition, claimed.Runs)
 		if errors.Is(err, wire.ErrNodeGone) {
 			return c.beatEvery() // the next heartbeat says so, and gives a hint

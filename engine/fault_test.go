@@ -33,6 +33,7 @@ var faults = []struct {
 	{"internal keys that expire are no jobs", internalKeys},
 	{"a fuse that is revived holds its job", revivedFuse},
 	{"all data are lost while a node runs, and it goes on", flushAll},
+	{"a run whose outcome Redis has lost runs again", outcomeLost},
 	{"a node ends when the data become another format's", formatChanges},
 }
 

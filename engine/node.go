@@ -184,13 +184,18 @@ func (p *partition) reap(ctx context.Context, gone []string) error {
 	return errors.Join(errs...)
 }
 
-// leave takes the node off the list at once, so that nobody waits for its lease.
+// leave takes the node off the list at once, so that nobody waits for its lease. What
+// Redis still takes to be in its hands is freed.
 func (p *partition) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	name, _ := p.node.current()
 	if p.out.clean() && !p.unsure {
-		p.note("leaving", p.store.Leave(ctx, name))
+		freed, err := p.store.Reap(ctx, name, errForgotten)
+		if freed > 0 {
+			p.log.Warn("runs whose outcome Redis has lost are free, and run again", "runs", freed)
+		}
+		p.note("leaving", err)
 	}
 }
 

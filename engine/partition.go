@@ -17,6 +17,7 @@ type partition struct {
 	*Engine
 	store    *wire.Store
 	node     *node
+	holding  *holding
 	inbox    *inbox
 	out      *settler
 	look     hint // a reason to claim
@@ -34,8 +35,8 @@ type partition struct {
 func newPartition(e *Engine, store *wire.Store, engine string) *partition {
 	p := &partition{
 		Engine: e, store: store,
-		node:  newNode(func(losses int) string { return store.NodeName(engine, losses) }),
-		inbox: newInbox(), counters: newCounters(), look: newHint(), swept: newSweepRequests(),
+		node:    newNode(func(losses int) string { return store.NodeName(engine, losses) }),
+		holding: newHolding(), inbox: newInbox(), counters: newCounters(), look: newHint(), swept: newSweepRequests(),
 	}
 	p.neighbours.Store(1)
 	p.live.tell = p.tellDegraded

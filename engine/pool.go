@@ -25,10 +25,10 @@ type pool struct {
 	mean     time.Duration
 	lines    []*line
 	byName   map[string]*line
-	turn     int               // whose turn it is among lines that wait
-	first    int               // whose turn it is to come first in a claim
-	full     map[hint]struct{} // who found no room, and is told when there is some
-	denied   map[hint]struct{} // and who would have, but for what others reserved
+	turn     int    // whose turn it is among lines that wait
+	first    int    // whose turn it is to come first in a claim
+	full     []hint // who found no room for some task, and is told when there is some
+	denied   []hint // who would have found it, but for what others have reserved
 	closed   bool
 	running  map[*work]struct{} // whose handlers have not returned
 }
@@ -59,7 +59,6 @@ const (
 func newPool(limit int, reg *registry.Registry) *pool {
 	p := &pool{
 		limit: limit, byName: make(map[string]*line), running: make(map[*work]struct{}),
-		full: make(map[hint]struct{}), denied: make(map[hint]struct{}),
 	}
 	for _, name := range reg.Names() {
 		task, _ := reg.Lookup(name)
@@ -88,7 +87,7 @@ func (p *pool) reserve(most int, more hint) room {
 	if p.closed || len(p.lines) == 0 {
 		return room{}
 	}
-	total := p.spare()
+	total, alone := p.spare(), p.reserved == 0
 	if total > p.reserved {
 		p.first++
 	}
@@ -106,11 +105,11 @@ func (p *pool) reserve(most int, more hint) room {
 		}
 	}
 	p.reserved += r.runs
-	switch {
-	case total <= 0 || free < len(p.lines):
-		p.full[more] = struct{}{}
-	case r.runs == 0 || len(r.wants) < free:
-		p.denied[more] = struct{}{}
+	if total <= 0 || free < len(p.lines) {
+		p.full = enlist(p.full, more)
+	}
+	if !alone && total > 0 && (r.runs == 0 || len(r.wants) < free) {
+		p.denied = enlist(p.denied, more)
 	}
 	return r
 }
@@ -127,14 +126,22 @@ func (p *pool) unreserve(r room) {
 	for _, want := range r.wants {
 		p.byName[want.Task].reserved -= want.Runs
 	}
-	giveAll(p.denied)
+	giveAll(&p.denied)
 }
 
-func giveAll(hints map[hint]struct{}) {
-	for h := range hints {
+func enlist(hints []hint, h hint) []hint {
+	if slices.Contains(hints, h) {
+		return hints
+	}
+	return append(hints, h)
+}
+
+// giveAll tells those who wait, the longest first.
+func giveAll(hints *[]hint) {
+	for _, h := range *hints {
 		h.give()
 	}
-	clear(hints)
+	*hints = (*hints)[:0]
 }
 
 // spare is how many more runs are likely to have a place soon. Those that wait
@@ -242,7 +249,7 @@ func (p *pool) finish(l *line, run *work, took time.Duration) (*line, work, bool
 	// Not for each single place: a claim is worth its round trip.
 	ahead := p.ahead(p.limit, p.mean)
 	if len(p.full) > 0 && p.spare() >= max(1, min(ahead, p.limit)/2) {
-		giveAll(p.full)
+		giveAll(&p.full)
 	}
 	return p.take()
 }

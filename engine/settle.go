@@ -97,6 +97,7 @@ func (s *settler) settle(ctx context.Context, outcomes []outcome) bool {
 		if err != nil {
 			return false
 		}
+		s.holding.settled(group)
 		s.mu.Lock()
 		before := s.pending
 		s.pending -= n

@@ -104,11 +104,6 @@ func (s *Store) Reap(ctx context.Context, node, lastError string) (int, error) {
 	return freed, s.forget(ctx, node)
 }
 
-// Leave takes a node that holds no runs any more off the list.
-func (s *Store) Leave(ctx context.Context, node string) error {
-	return s.forget(ctx, node)
-}
-
 func (s *Store) forget(ctx context.Context, node string) error {
 	_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.ZRem(ctx, s.Of("nodes"), node)

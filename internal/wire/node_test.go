@@ -121,7 +121,7 @@ func reapMany(w *world) {
 
 func leaveForgets(w *world) {
 	w.beat("n")
-	must(0, w.s.Leave(w.Context(), "n"))(w)
+	equal(w, "freed", must(w.s.Reap(w.Context(), "n", ""))(w), 0)
 	equal(w, "keys", w.dump(), "")
 }
 
