@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,9 +51,13 @@ func (a *app) move(arg string, s *session, done string, change func(id string) (
 		return err
 	}
 	job, err := change(id)
-	if err != nil {
+	if err != nil && !errors.Is(err, client.ErrUnconfirmed) {
 		return err
 	}
+	return errors.Join(a.printMoved(s, done, job), err)
+}
+
+func (a *app) printMoved(s *session, done string, job client.Job) error {
 	if s.json {
 		out := jsonOf(job)
 		if job.RunID != "" && job.Count == 0 {

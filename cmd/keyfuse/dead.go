@@ -135,7 +135,7 @@ func (a *app) changeDead(ctx context.Context, s *session, args []string, done st
 	failed := a.each(s, ids, func(id string) error {
 		n, err := change(s.Client, ctx, client.DeadFilter{IDs: []string{id}})
 		if err == nil && n == 0 {
-			err = &problem{exitMissing, fmt.Errorf("no dead letter of %q", id), "keyfuse dead list shows what there is"}
+			err = &problem{code: exitMissing, err: fmt.Errorf("no dead letter of %q", id), next: "keyfuse dead list shows what there is"}
 		}
 		total += n
 		return err

@@ -17,10 +17,12 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Look for what keeps jobs from running, and say how to mend it",
 		Args:  none,
-		RunE: a.do(a.with(func(ctx context.Context, s *session, _ []string) error {
+		RunE: a.do(a.withAny(func(ctx context.Context, s *session, _ []string) error {
 			checks := doctor.Run(ctx, s.rdb, doctor.Options{
 				IDPrefix:        s.cfg.Redis.IDPrefix,
-				Embedded:        s.end.embedded,
+				Embedded:        s.end.kind == kindEmbedded,
+				Sentinel:        s.end.kind == kindSentinel,
+				WaitReplicas:    s.cfg.Redis.WaitReplicas,
 				NoNotifications: s.cfg.Redis.Notifications == config.NotificationsOff,
 			})
 			failed := slices.ContainsFunc(checks, func(c doctor.Check) bool { return c.Status == doctor.Fail })

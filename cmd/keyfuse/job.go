@@ -40,6 +40,7 @@ type jobJSON struct {
 
 	Replaced bool `json:"replaced,omitempty"` // schedule: it took another's place
 	Kept     bool `json:"kept,omitempty"`     // schedule: it was there before
+	Replicas *int `json:"replicas,omitempty"` // schedule: how many have it, if some were waited for
 
 	Runs []jobJSON `json:"runs,omitempty"` // show: earlier firings that are still held
 }
@@ -69,9 +70,13 @@ func jsonOf(j client.Job) jobJSON {
 	return out
 }
 
-func scheduledJSON(s client.Scheduled) jobJSON {
-	out := jsonOf(s.Job)
-	out.Replaced, out.Kept = s.Replaced, s.Kept
+// scheduledJSON tells of the replicas only where some were waited for.
+func (s *session) scheduledJSON(made client.Scheduled) jobJSON {
+	out := jsonOf(made.Job)
+	out.Replaced, out.Kept = made.Replaced, made.Kept
+	if s.cfg.Redis.WaitReplicas > 0 {
+		out.Replicas = &made.Replicas
+	}
 	return out
 }
 

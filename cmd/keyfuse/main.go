@@ -105,7 +105,7 @@ func (a *app) root() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(a.badFlag)
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.flags.redisURL, "redis-url", "", "where the jobs are: embedded, redis://, rediss:// or unix:// (KEYFUSE_REDIS_URL)")
+	flags.StringVar(&a.flags.redisURL, "redis-url", "", "where the jobs are: embedded, redis://, rediss:// or unix:// (KEYFUSE_REDIS_URL); in the place of what the config file says")
 	flags.StringVar(&a.flags.config, "config", "", "config file, else ./config.yaml if there is one (KEYFUSE_CONFIG)")
 	flags.StringVarP(&a.flags.output, "output", "o", "", "text or json (KEYFUSE_OUTPUT; default text)")
 	flags.BoolVar(&a.flags.idBase64, "id-base64", false, "ids on the command line are base64")

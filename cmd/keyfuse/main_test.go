@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,29 +27,76 @@ func TestScriptsWithoutRedis(t *testing.T) {
 }
 
 // Each script of testdata/redis has a redis-server of its own: $KEYFUSE_REDIS_URL,
-// and $PORT for redis-cli.
+// and $PORT and $SOCKET for other ways to it.
 func TestScriptsOnRedis(t *testing.T) {
-	files, err := filepath.Glob("testdata/redis/*.txtar")
+	runScripts(t, "redis", func(t *testing.T) map[string]string {
+		server := redistest.Start(t)
+		return map[string]string{"KEYFUSE_REDIS_URL": server.URL(), "PORT": portOf(server.Addr()), "SOCKET": server.Socket()}
+	})
+}
+
+// Those of testdata/tls have one that speaks TLS on $PORT and asks for a
+// certificate, such as $CERT with $KEY; $CA signed its own. $PLAIN is the port
+// of one that speaks no TLS.
+func TestScriptsOnTLS(t *testing.T) {
+	runScripts(t, "tls", func(t *testing.T) map[string]string {
+		server := redistest.StartTLS(t)
+		return map[string]string{
+			"PORT": portOf(server.Addr()), "CA": server.CAFile, "CERT": server.CertFile, "KEY": server.KeyFile,
+			"PLAIN": portOf(redistest.Start(t).Addr()),
+		}
+	})
+}
+
+// Those of testdata/sentinel have three sentinels, $SENTINEL1 to 3, which watch
+// a master, $PORT, and its replica, $REPLICA.
+func TestScriptsOnSentinel(t *testing.T) {
+	runScripts(t, "sentinel", func(t *testing.T) map[string]string {
+		all := redistest.StartSentinel(t, 1, 3)
+		env := map[string]string{"PORT": portOf(all.Servers[0].Addr()), "REPLICA": portOf(all.Servers[1].Addr()), "MASTER": redistest.MasterName}
+		for i, addr := range all.Addrs() {
+			env["SENTINEL"+strconv.Itoa(i+1)] = addr
+		}
+		return env
+	})
+}
+
+// Those of testdata/cluster have a Cluster of three masters, $NODE1 to 3.
+func TestScriptsOnCluster(t *testing.T) {
+	runScripts(t, "cluster", func(t *testing.T) map[string]string {
+		env := map[string]string{}
+		for i, addr := range redistest.StartCluster(t, 3, 0).Addrs() {
+			env["NODE"+strconv.Itoa(i+1)] = addr
+		}
+		return env
+	})
+}
+
+// runScripts runs each script of a folder beside what start starts for it.
+func runScripts(t *testing.T, folder string, start func(t *testing.T) map[string]string) {
+	files, err := filepath.Glob("testdata/" + folder + "/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scripts: %v", err)
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
-			server := redistest.Start(t)
+			vars := start(t)
 			testscript.Run(t, testscript.Params{
 				Files: []string{file}, Cmds: commands(),
 				Setup: func(env *testscript.Env) error {
 					env.Setenv("GORACE", fastExit)
-					_, port, err := net.SplitHostPort(server.Addr())
-					env.Setenv("KEYFUSE_REDIS_URL", server.URL())
-					env.Setenv("PORT", port)
-					return err
+					for name, value := range vars {
+						env.Setenv(name, value)
+					}
+					return nil
 				},
 			})
 		})
 	}
 }
+
+func portOf(addr string) string { return addr[strings.LastIndex(addr, ":")+1:] }
 
 // fastExit keeps the race detector from waiting a second at each exit.
 const fastExit = "atexit_sleep_ms=0"

@@ -28,9 +28,10 @@ const (
 
 // problem is an error with its exit code.
 type problem struct {
-	code int
-	err  error
-	next string // what to do, unless err says it
+	code  int
+	err   error
+	next  string // what to do, unless err says it
+	final bool   // of exitRedis: waiting won't help, somebody must change something
 }
 
 func (p *problem) Error() string {
@@ -101,23 +102,31 @@ func explain(err error) *problem {
 		{client.ErrItems, exitConflict, ""},
 		{client.ErrPending, exitConflict, ""},
 		{client.ErrCounting, exitConflict, ""},
+		{client.ErrUnconfirmed, exitFailed, "to ask again, do the same once more (schedule: with the same id and --if-exists keep)"},
 		{client.ErrInvalid, exitUsage, ""},
 		{client.ErrBadCursor, exitUsage, "repeat the filters of the list that gave it, or leave --cursor out"},
 		{wire.ErrBadTask, exitUsage, ""},
-		{wire.ErrNewerFormat, exitFailed, ""},
+		{wire.ErrFormat, exitFailed, ""},
 		{context.Canceled, exitFailed, ""},
 	} {
 		if errors.Is(err, known.is) {
-			return &problem{known.code, err, known.next}
+			return &problem{code: known.code, err: err, next: known.next}
 		}
 	}
 	if r, ok := refusalOf(err); ok {
-		return &problem{exitRedis, &refusedError{err}, r.next}
+		return &problem{exitRedis, &refusedError{err}, r.next, r.final}
+	}
+	if next, ok := tlsAdvice(err); ok {
+		return unreachable(err, next, true)
 	}
 	if isConnection(err) {
-		return &problem{exitRedis, fmt.Errorf("can't reach Redis: %w", err), "start it, or name another with --redis-url or KEYFUSE_REDIS_URL"}
+		return unreachable(err, "start it, or name another with --redis-url or KEYFUSE_REDIS_URL", false)
 	}
 	return &problem{code: exitFailed, err: err}
+}
+
+func unreachable(err error, next string, final bool) *problem {
+	return &problem{exitRedis, fmt.Errorf("can't reach Redis: %w", err), next, final}
 }
 
 // isConnection says whether an error is of the way to Redis, not of its answer.
@@ -126,63 +135,4 @@ func isConnection(err error) bool {
 	return isNet || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, redis.ErrPoolTimeout) || strings.Contains(err.Error(), "tls: ")
-}
-
-// refusal is an error that Redis answers, and what to do.
-type refusal struct {
-	mark  string // in Redis's text, lower case
-	next  string
-	final bool // waiting won't help: somebody must change something here
-}
-
-// refusedError is an answer of Redis without what only its authors understand:
-// the place in a script.
-type refusedError struct{ err error }
-
-func (e *refusedError) Error() string {
-	text, _, _ := strings.Cut(e.err.Error(), " script: ")
-	return "Redis refuses: " + strings.TrimRight(text, ".")
-}
-
-func (e *refusedError) Unwrap() error { return e.err }
-
-// aclRule is what a user needs to run everything of Keyfuse.
-const aclRule = "ACL SETUSER <user> ~* &__keyevent@* &keyfuse:* +@read +@write +@scripting +@pubsub +@connection +info +time +config|get +config|set"
-
-// The first that fits counts.
-var refusals = []refusal{
-	{"loading", "it is reading its data: try again when it is done", false},
-	{"masterdown", "the replica lost its master: name the master in redis.url", false},
-	{"readonly", "this is a replica: name the master in redis.url", false},
-	{"read only", "this is a replica: name the master in redis.url", false},
-	{"oom", "it is out of memory: raise maxmemory, or delete keys (keep maxmemory-policy noeviction)", false},
-	{"misconf", "it can't save to disk and takes no writes: see its log and the space on its disk", false},
-	{"noauth", "put the password into redis.url: redis://USER:PASSWORD@HOST:PORT", true},
-	{"wrongpass", "correct the user name and password in redis.url", true},
-	{"invalid password", "correct the password in redis.url", true},
-	{"without any password configured", "take the password out of redis.url", true},
-	{"noperm", "allow it: " + aclRule + "; keyfuse doctor says what exactly is missing", true},
-	{"user executing the script can't", "allow it: " + aclRule + "; keyfuse doctor says what exactly is missing", true},
-	{"max number of clients", "raise maxclients, or close connections", false},
-	{"db index is out of range", "choose a lower database number in redis.url, or raise databases in redis.conf", true},
-	{"unknown command", "Keyfuse needs Redis 7.0 or newer: keyfuse doctor says which this is", true},
-	{"clusterdown", "Redis Cluster is not supported yet: name a standalone Redis in redis.url", false},
-	{"moved ", "Redis Cluster is not supported yet: name a standalone Redis in redis.url", true},
-	{"crossslot", "Redis Cluster is not supported yet: name a standalone Redis in redis.url", true},
-	{"busy ", "somebody's script blocks it: SCRIPT KILL in redis-cli ends it", false},
-}
-
-// refusalOf looks whether an error is a known answer of Redis.
-func refusalOf(err error) (refusal, bool) {
-	answer, ok := errors.AsType[redis.Error](err)
-	if !ok {
-		return refusal{}, false
-	}
-	text := strings.ToLower(answer.Error())
-	for _, r := range refusals {
-		if strings.Contains(text, r.mark) {
-			return r, true
-		}
-	}
-	return refusal{next: "keyfuse doctor looks for the reason"}, true
 }

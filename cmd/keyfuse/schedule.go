@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -145,7 +146,7 @@ func (a *app) schedule(ctx context.Context, s *session, task string, f scheduleF
 		return failf(exitMissing, "%w; start a daemon that serves it, or leave out --strict", known.unknown(task))
 	}
 	made, err := s.Schedule(ctx, spec)
-	if err != nil {
+	if err != nil && !errors.Is(err, client.ErrUnconfirmed) {
 		return err
 	}
 	if err := a.printScheduled(s, made); err != nil {
@@ -154,7 +155,7 @@ func (a *app) schedule(ctx context.Context, s *session, task string, f scheduleF
 	if knownErr == nil {
 		a.warnUnknown(known, task)
 	}
-	return nil
+	return err
 }
 
 // warnUnknown warns of tasks that nobody serves and no job has used.
@@ -168,7 +169,7 @@ func (a *app) warnUnknown(known knownTasks, tasks ...string) {
 
 func (a *app) printScheduled(s *session, made client.Scheduled) error {
 	if s.json {
-		return a.printJSON(scheduledJSON(made))
+		return a.printJSON(s.scheduledJSON(made))
 	}
 	what := "scheduled"
 	switch {

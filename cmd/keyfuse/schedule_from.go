@@ -110,6 +110,8 @@ type bulk struct {
 	kept     int
 	replaced int
 	failed   int
+
+	unconfirmed int // of those that were scheduled
 }
 
 func (a *app) scheduleFrom(ctx context.Context, s *session, f scheduleFlags) error {
@@ -152,11 +154,15 @@ func (b *bulk) run(ctx context.Context, in io.Reader) error {
 	for _, r := range b.s.ScheduleMany(ctx, b.specs(bufio.NewReaderSize(in, 64<<10))) {
 		at := b.sent[0]
 		b.sent = b.sent[1:]
-		p := explainOrNil(r.Err)
+		if errors.Is(r.Err, client.ErrUnconfirmed) {
+			b.unconfirmed++
+			r.Err = nil
+		}
+		p := explainOrNil(b.s.explain(r.Err))
 		if p != nil && (p.code == exitRedis || p.code == exitFailed) {
 			p.err = fmt.Errorf("line %d: %w", at, p.err)
 			p.next = strings.TrimPrefix(fmt.Sprintf("%s; jobs from line %d on are not scheduled", p.next, at), "; ")
-			return b.s.explain(p)
+			return p
 		}
 		if err := b.settle(at, r, p); err != nil {
 			return err
@@ -186,7 +192,7 @@ func (b *bulk) settle(at int, r client.Result, p *problem) error {
 	}
 	b.tasks[r.Task] = true
 	if b.s.json {
-		return b.a.printJSON(scheduledJSON(r.Scheduled))
+		return b.a.printJSON(b.s.scheduledJSON(r.Scheduled))
 	}
 	return nil
 }
@@ -258,10 +264,10 @@ func (b *bulk) summary() error {
 	} else if err := b.a.printf("%s\n", text); err != nil {
 		return err
 	}
-	if b.failed > 0 {
-		return &problem{code: exitFailed, err: errReported}
+	if b.unconfirmed > 0 {
+		return fmt.Errorf("%w: %d of these jobs, which are scheduled all the same", client.ErrUnconfirmed, b.unconfirmed)
 	}
-	return nil
+	return reportedIf(b.failed > 0)
 }
 
 // readLine reads a line with its end and says how long it was; of one that is

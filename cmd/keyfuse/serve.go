@@ -95,14 +95,14 @@ func (a *app) logger(f serveFlags) (*slog.Logger, error) {
 
 // serve runs the daemon until ctx ends or a signal comes.
 func (a *app) serve(ctx context.Context, cfg config.Config, log *slog.Logger) error {
-	end, err := endpointOf(cfg.Redis.URL)
+	end, err := endpointOf(cfg.Redis)
 	if err != nil {
 		return err
 	}
 	ctx, stop := stopOnSignal(ctx, log)
 	defer stop()
 	silenceRedis(log)
-	if end.embedded {
+	if end.kind == kindEmbedded {
 		server, err := embedded.Start(embedded.Config{Addr: end.opts.Addr, Logger: log})
 		if err != nil {
 			return failf(exitFailed, "the embedded Redis can't start: %w; if another `keyfuse serve` or Redis has the port, stop it, "+
@@ -114,17 +114,18 @@ func (a *app) serve(ctx context.Context, cfg config.Config, log *slog.Logger) er
 	// send may not.
 	rdb, once := end.dial(3), end.dial(-1)
 	defer closeAll(rdb, once)
-	if err := awaitRedis(ctx, rdb, log); err != nil {
+	if err := awaitRedis(ctx, end, rdb, log); err != nil {
 		return orStopped(ctx, err)
 	}
+	log.Info("connected", "redis", end)
 	reg, err := buildRegistry(cfg.Tasks, once, log)
 	if err != nil {
 		return err
 	}
-	return a.runEngine(ctx, rdb, reg, cfg, log, func() { a.welcome(cfg, end) })
+	return end.explain(a.runEngine(ctx, rdb, reg, cfg, log, func() { a.welcome(cfg, end) }))
 }
 
-func closeAll(clients ...*redis.Client) {
+func closeAll(clients ...redis.UniversalClient) {
 	for _, c := range clients {
 		_ = c.Close() // all answers are in
 	}
@@ -139,7 +140,7 @@ func orStopped(ctx context.Context, err error) error {
 }
 
 // runEngine runs the engine, and arms the triggers once it is ready.
-func (a *app) runEngine(ctx context.Context, rdb *redis.Client, reg *registry.Registry, cfg config.Config, log *slog.Logger, welcome func()) error {
+func (a *app) runEngine(ctx context.Context, rdb redis.UniversalClient, reg *registry.Registry, cfg config.Config, log *slog.Logger, welcome func()) error {
 	ready := make(chan struct{})
 	conf := engineConfig(cfg, log)
 	conf.Observer.Ready = sync.OnceFunc(func() { close(ready) })
@@ -147,7 +148,7 @@ func (a *app) runEngine(ctx context.Context, rdb *redis.Client, reg *registry.Re
 	if err != nil {
 		return err
 	}
-	c, err := client.New(rdb, client.Config{MaxPayload: int(cfg.Engine.MaxPayload), IDPrefix: cfg.Redis.IDPrefix})
+	c, err := client.New(rdb, clientConfig(cfg))
 	if err != nil {
 		return err
 	}
@@ -187,7 +188,7 @@ func engineConfig(cfg config.Config, log *slog.Logger) engine.Config {
 
 // welcome says what to type next, to people who try Keyfuse out.
 func (a *app) welcome(cfg config.Config, end endpoint) {
-	if !end.embedded {
+	if end.kind != kindEmbedded {
 		return
 	}
 	_, port, err := net.SplitHostPort(end.opts.Addr)

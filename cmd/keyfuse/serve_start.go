@@ -53,12 +53,12 @@ func stopOnSignal(ctx context.Context, log *slog.Logger) (context.Context, func(
 
 // awaitRedis waits until Redis answers. It gives up only where waiting won't
 // help: a wrong password, a missing permission.
-func awaitRedis(ctx context.Context, rdb *redis.Client, log *slog.Logger) error {
+func awaitRedis(ctx context.Context, end endpoint, rdb redis.UniversalClient, log *slog.Logger) error {
 	return persist(ctx, log, "waiting for Redis", func() error {
 		ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 		defer cancel()
 		// A Redis that is loading answers PING only with that.
-		return rdb.Ping(ctx).Err()
+		return end.explain(rdb.Ping(ctx).Err())
 	})
 }
 
@@ -75,7 +75,7 @@ func persist(ctx context.Context, log *slog.Logger, what string, try func() erro
 			return nil
 		}
 		p := explain(err)
-		if r, refused := refusalOf(err); p.code != exitRedis || refused && r.final {
+		if p.code != exitRedis || p.final {
 			return p
 		}
 		if text := p.Error(); text != said {
@@ -122,6 +122,8 @@ func scheduleTrigger(ctx context.Context, c *client.Client, t config.Trigger, lo
 	})
 	switch {
 	case ctx.Err() != nil:
+	case errors.Is(err, client.ErrUnconfirmed):
+		log.Warn("trigger is scheduled, but too few replicas confirm", "due", stamp(made.Due), "replicas", made.Replicas)
 	case err != nil:
 		log.Error("trigger can't be scheduled", "error", err)
 	default:
@@ -156,7 +158,7 @@ func defineTrigger(ctx context.Context, c *client.Client, t config.Trigger, log 
 }
 
 // buildRegistry makes the tasks of the config file.
-func buildRegistry(list []config.Task, rdb *redis.Client, log *slog.Logger) (*registry.Registry, error) {
+func buildRegistry(list []config.Task, rdb redis.UniversalClient, log *slog.Logger) (*registry.Registry, error) {
 	reg := registry.New()
 	for _, t := range list {
 		h, err := handler(t.Kind, rdb, log)
@@ -168,7 +170,7 @@ func buildRegistry(list []config.Task, rdb *redis.Client, log *slog.Logger) (*re
 	return reg, nil
 }
 
-func handler(kind config.Kind, rdb *redis.Client, log *slog.Logger) (registry.Handler, error) {
+func handler(kind config.Kind, rdb redis.UniversalClient, log *slog.Logger) (registry.Handler, error) {
 	switch k := kind.(type) {
 	case config.LogTask:
 		return tasks.NewLog(tasks.Log{Level: k.Level, Logger: log})

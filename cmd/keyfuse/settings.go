@@ -39,15 +39,34 @@ func (a *app) settings(load loader) (cfg config.Config, path string, err error) 
 	if cfg, path, err = a.file(load); err != nil {
 		return cfg, path, err
 	}
-	cfg.Redis.URL = cmp.Or(a.flags.redisURL, a.env("KEYFUSE_REDIS_URL"), cfg.Redis.URL)
-	cfg.Redis.IDPrefix = cmp.Or(a.env("KEYFUSE_ID_PREFIX"), cfg.Redis.IDPrefix)
-	if strings.HasPrefix(cfg.Redis.URL, embeddedScheme) {
-		return cfg, path, nil
+	cfg.Redis, err = a.redis(cfg.Redis)
+	return cfg, path, err
+}
+
+// redis is the file's connection with what flags and environment say. A URL is
+// of another Redis: what the file says of where its own is, and who asks there,
+// goes, so that no password gets to where it does not belong. The files for TLS
+// stay, if the URL wants any.
+func (a *app) redis(r config.Redis) (config.Redis, error) {
+	if raw := cmp.Or(a.flags.redisURL, a.env("KEYFUSE_REDIS_URL")); raw != "" {
+		r.URL, r.Addrs, r.MasterName, r.Cluster, r.DB = raw, nil, "", false, 0
+		r.Login, r.SentinelLogin = config.Login{}, config.Login{}
+		if !strings.HasPrefix(raw, "rediss:") {
+			r.TLS = nil
+		}
 	}
-	if err := config.CheckRedisURL(cfg.Redis.URL); err != nil {
-		return cfg, path, usagef("the URL of Redis %w", err)
+	if file := a.env("KEYFUSE_REDIS_PASSWORD_FILE"); file != "" {
+		r.Login.Password, r.Login.PasswordFile = "", file
 	}
-	return cfg, path, nil
+	r.IDPrefix = cmp.Or(a.env("KEYFUSE_ID_PREFIX"), r.IDPrefix)
+	if _, ok := embeddedAt(r.URL); ok {
+		r.Login, r.WaitReplicas = config.Login{}, 0 // it asks nobody, and has none
+		return r, nil
+	}
+	if err := r.Check(); err != nil {
+		return r, usagef("%w", err)
+	}
+	return r, nil
 }
 
 const defaultConfig = "config.yaml"

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"sync"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/keyfuse-io/keyfuse/client"
@@ -19,6 +21,7 @@ type redisJSON struct {
 	Clients    int64  `json:"clients,omitempty"`
 	Uptime     int64  `json:"uptime,omitempty"` // seconds
 	Keys       int64  `json:"keys"`
+	Masters    int    `json:"masters,omitempty"` // of a Cluster that answered; all else is for them together
 }
 
 // stats is what the stats command tells.
@@ -51,13 +54,46 @@ func (a *app) printStats(s *session, o overview, thresholds []client.ThresholdIn
 	if len(thresholds) > 0 {
 		told = errors.Join(told, a.printThresholds(thresholds), a.printf("\n"))
 	}
-	return errors.Join(told, a.printf("Redis %s: %d keys, %s used, %d clients\n", printable(r.Version), r.Keys, bytesText(r.UsedMemory), r.Clients))
+	of := ""
+	if r.Masters > 0 {
+		of = " Cluster of " + count(r.Masters, "master")
+	}
+	return errors.Join(told, a.printf("Redis%s %s: %d keys, %s used, %d clients\n", of, printable(r.Version), r.Keys, bytesText(r.UsedMemory), r.Clients))
 }
 
-// askRedis asks what Redis tells of itself; a managed service may tell less.
+// askRedis asks what Redis tells of itself; a managed service may tell less. The
+// masters of a Cluster are taken together.
 func askRedis(ctx context.Context, s *session) redisJSON {
+	cluster, ok := s.rdb.(*redis.ClusterClient)
+	if !ok {
+		return askServer(ctx, s.rdb)
+	}
+	var mu sync.Mutex
+	var sum redisJSON
+	// A master that can't be reached is missing in the sum.
+	_ = cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
+		one := askServer(ctx, master)
+		mu.Lock()
+		defer mu.Unlock()
+		sum.add(one)
+		return nil
+	})
+	return sum
+}
+
+func (r *redisJSON) add(o redisJSON) {
+	r.Masters++
+	r.Version = max(r.Version, o.Version)
+	r.UsedMemory += o.UsedMemory
+	r.MaxMemory += o.MaxMemory
+	r.Clients += o.Clients
+	r.Uptime = max(r.Uptime, o.Uptime)
+	r.Keys += o.Keys
+}
+
+func askServer(ctx context.Context, rdb redis.UniversalClient) redisJSON {
 	info := map[string]string{}
-	text, err := s.rdb.Info(ctx).Result()
+	text, err := rdb.Info(ctx).Result()
 	if err == nil {
 		for line := range strings.Lines(text) {
 			if key, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
@@ -69,7 +105,7 @@ func askRedis(ctx context.Context, s *session) redisJSON {
 		n, _ := strconv.ParseInt(info[key], 10, 64) // not told: zero
 		return n
 	}
-	keys, _ := s.rdb.DBSize(ctx).Result()
+	keys, _ := rdb.DBSize(ctx).Result()
 	return redisJSON{
 		Version: info["redis_version"], UsedMemory: number("used_memory"), MaxMemory: number("maxmemory"),
 		Clients: number("connected_clients"), Uptime: number("uptime_in_seconds"), Keys: keys,

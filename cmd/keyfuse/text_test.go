@@ -115,13 +115,13 @@ func TestEndpointsOfURLs(t *testing.T) {
 		"embedded": embeddedAddr, "embedded://127.0.0.1:7000": "127.0.0.1:7000", "embedded://[::1]:7000": "[::1]:7000",
 		"redis://h:1/2": "h:1", "rediss://h": "h:6379", "unix:///run/redis.sock": "/run/redis.sock",
 	} {
-		end, err := endpointOf(raw)
-		if err != nil || end.opts.Addr != addr || end.embedded != strings.HasPrefix(raw, "embedded") {
+		end, err := endpointOf(config.Redis{URL: raw})
+		if err != nil || end.opts.Addr != addr || (end.kind == kindEmbedded) != strings.HasPrefix(raw, "embedded") {
 			t.Errorf("%s: %+v, %v", raw, end, err)
 		}
 	}
 	for _, raw := range []string{"embedded://", "embedded://0.0.0.0:1", "embedded://example.com:1", "redis://u:secret@h:1/?nonsense=1", "redis://u:se%cret@h"} {
-		if _, err := endpointOf(raw); err == nil || strings.Contains(err.Error(), "cret@") {
+		if _, err := endpointOf(config.Redis{URL: raw}); err == nil || strings.Contains(err.Error(), "cret@") {
 			t.Errorf("%s: %v", raw, err)
 		}
 	}

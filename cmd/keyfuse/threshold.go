@@ -181,13 +181,30 @@ func (s *session) takenBy(ctx context.Context, pattern string) (string, bool) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
+	space, err := wire.NewSpace(s.rdb)
+	if err != nil {
+		return "", false
+	}
+	for _, store := range space.All() {
+		if id, found := takenIn(ctx, store, pattern); found {
+			return id, true
+		}
+	}
+	return "", false
+}
+
+func takenIn(ctx context.Context, store *wire.Store, pattern string) (string, bool) {
+	rdb, err := store.Server(ctx)
+	if err != nil {
+		return "", false
+	}
 	for cursor := uint64(0); ; {
-		keys, next, err := s.rdb.ScanType(ctx, cursor, wire.Names{}.Glob(pattern), 1000, "string").Result()
+		keys, next, err := rdb.ScanType(ctx, cursor, store.Glob(pattern), 1000, "string").Result()
 		if err != nil {
 			return "", false
 		}
-		if key, found := s.foreignInteger(ctx, keys); found {
-			return key, true
+		if id, found := foreignInteger(ctx, rdb, store.Names, keys); found {
+			return id, true
 		}
 		if cursor = next; cursor == 0 {
 			return "", false
@@ -196,13 +213,14 @@ func (s *session) takenBy(ctx context.Context, pattern string) (string, bool) {
 }
 
 // foreignInteger finds one of the keys that holds an integer and has no class
-// key, as jobs and open windows have.
-func (s *session) foreignInteger(ctx context.Context, keys []string) (string, bool) {
+// key, as jobs and open windows have; it returns its id.
+func foreignInteger(ctx context.Context, rdb redis.UniversalClient, names wire.Names, keys []string) (string, bool) {
 	values, classes := make([]*redis.StringCmd, len(keys)), make([]*redis.IntCmd, len(keys))
 	// An answer that is an error leaves no text, which is no integer.
-	_, _ = s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+	_, _ = rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, key := range keys {
-			classes[i] = p.Exists(ctx, wire.Names{}.Class(key))
+			id, _ := names.IDOfFuse(key)
+			classes[i] = p.Exists(ctx, names.Class(id))
 			values[i] = p.GetRange(ctx, key, 0, 20) // an int64 has 20 characters at most
 		}
 		return nil
@@ -211,8 +229,9 @@ func (s *session) foreignInteger(ctx context.Context, keys []string) (string, bo
 		text := values[i].Val()
 		n, err := strconv.ParseInt(text, 10, 64)
 		isInteger := err == nil && strconv.FormatInt(n, 10) == text
-		if isInteger && classes[i].Val() == 0 && wire.CheckID(key) == nil {
-			return key, true
+		id, isFuse := names.IDOfFuse(key)
+		if isInteger && classes[i].Val() == 0 && isFuse && wire.CheckID(id) == nil {
+			return id, true
 		}
 	}
 	return "", false

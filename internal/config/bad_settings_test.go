@@ -9,7 +9,7 @@ what: 1
 http: {listen: ""}
 tasks: {a: {list: {key: a, maxlen: 1}}}
 `,
-		want: `1: redis.ulr: unknown key: want one of addrs, cluster, id_prefix, master_name, notifications, url
+		want: `1: redis.ulr: unknown key: want one of addrs, cluster, db, id_prefix, master_name, notifications, password, password_file, sentinel_password, sentinel_password_file, sentinel_username, tls, url, username, wait_replicas, wait_timeout
 1: redis.urll: unknown key: did you mean url?
 2: engin: unknown key: did you mean engine?
 3: what: unknown key: want one of defaults, engine, redis, tasks, triggers
@@ -140,13 +140,19 @@ triggers: {a: b}
 `,
 	},
 	{
-		name: "no socket, Sentinel, Cluster",
-		file: `redis: {url: 'unix:', addrs: [a], master_name: m, cluster: true}
+		name: "no socket, no addresses, no words",
+		file: `redis: {url: 'unix:', addrs: [a, 'b:0', ':6379', 'c:99999', 'd:x', 5], master_name: '', cluster: yes}
 `,
 		want: `1: redis.url: names no socket: write it as in unix:///run/redis/redis.sock
-1: redis.addrs: Sentinel and Cluster are not supported in this version yet: remove it
-1: redis.master_name: Sentinel is not supported in this version yet: remove it
-1: redis.cluster: Cluster is not supported in this version yet: remove it
+1: redis.addrs[0]: is not host:port: write it as in 10.0.0.1:6379
+1: redis.addrs[1]: is not host:port: write it as in 10.0.0.1:6379
+1: redis.addrs[2]: is not host:port: write it as in 10.0.0.1:6379
+1: redis.addrs[3]: is not host:port: write it as in 10.0.0.1:6379
+1: redis.addrs[4]: is not host:port: write it as in 10.0.0.1:6379
+1: redis.addrs[5]: want text here: put the value in quotes
+1: redis.master_name: is empty: give it a value, or remove the line
+1: redis.cluster: "yes" is not true or false
+1: redis.addrs: stands beside url: keep one of them
 `,
 	},
 	{

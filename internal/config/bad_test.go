@@ -30,4 +30,4 @@ func TestEverythingWrongIsReportedAtOnceWithItsLine(t *testing.T) {
 	}
 }
 
-func badFiles() []badFile { return slices.Concat(badSettings, badTasks, badText) }
+func badFiles() []badFile { return slices.Concat(badSettings, badRedis, badTasks, badText) }

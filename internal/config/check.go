@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/textproto"
 	"net/url"
 	"strconv"
@@ -39,6 +40,16 @@ func CheckRedisURL(s string) error {
 		}
 	default:
 		return errors.New("is neither embedded nor a URL that begins with redis://, rediss:// or unix://")
+	}
+	return nil
+}
+
+// checkAddr looks at the host:port of a Redis or a sentinel.
+func checkAddr(s string) error {
+	host, port, err := net.SplitHostPort(s)
+	n, portErr := strconv.ParseUint(port, 10, 16)
+	if err != nil || host == "" || portErr != nil || n == 0 {
+		return errors.New("is not host:port: write it as in 10.0.0.1:6379")
 	}
 	return nil
 }

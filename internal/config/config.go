@@ -37,15 +37,52 @@ type Config struct {
 	Triggers []Trigger // in the file's order; their ids differ, and no two thresholds match an id equally
 }
 
-// Redis says where jobs are kept and which keys are jobs.
+// Redis says where jobs are kept and which keys are jobs. It holds passwords:
+// never log it whole.
 type Redis struct {
-	// URL is Embedded or begins with redis://, rediss:// or unix://. It may
-	// hold a password: never log it.
+	// URL is Embedded or begins with redis://, rediss:// or unix://. It is
+	// empty if there are Addrs. With Cluster it names one node of many.
 	URL string
+	// Addrs are host:port of the sentinels, if there is a MasterName, else of
+	// some nodes of a Cluster.
+	Addrs []string
+	// MasterName is what the sentinels call the master; empty means no Sentinel.
+	MasterName string
+	// Cluster says that it is a Redis Cluster.
+	Cluster bool
+	// Login is for Redis, beside what URL says; never both say the same.
+	Login Login
+	// SentinelLogin is for the sentinels.
+	SentinelLogin Login
+	// DB is the number of the database, unless URL says it.
+	DB int
+	// TLS is nil for none with Addrs. A URL of rediss:// means TLS without it too.
+	TLS *TLS
+	// WaitReplicas is how many replicas must confirm what is scheduled; zero
+	// means none.
+	WaitReplicas int
+	// WaitTimeout is how long they have for it, at least a millisecond.
+	WaitTimeout time.Duration
 	// IDPrefix is how a key must begin to be a job; empty means any key.
 	IDPrefix string
 	// Notifications says what to do about Redis's notification flags.
 	Notifications Notifications
+}
+
+// Login is who asks. At most one of Password and PasswordFile is set.
+type Login struct {
+	Username     string // empty means Redis's default user
+	Password     string
+	PasswordFile string // holds the password, perhaps with a line break behind it
+}
+
+// TLS names the files of a TLS connection. Empty ones are not given; Cert and
+// Key are given together.
+type TLS struct {
+	CA         string // PEM; who may have signed Redis's certificate, in place of whom the system trusts
+	Cert       string // PEM; the certificate to show
+	Key        string // PEM; its private key
+	ServerName string // what Redis's certificate must be for, in place of the host's name
 }
 
 // Notifications is what the daemon does about Redis's notification flags.
@@ -163,7 +200,7 @@ type Threshold struct {
 // Default returns what an empty file means.
 func Default() Config {
 	return Config{
-		Redis: Redis{URL: Embedded, Notifications: NotificationsAuto},
+		Redis: Redis{URL: Embedded, WaitTimeout: time.Second, Notifications: NotificationsAuto},
 		Engine: Engine{
 			Concurrency:   64,
 			Lease:         15 * time.Second,

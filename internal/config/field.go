@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -135,6 +136,16 @@ func oneOf[T ~string](to *T, words ...T) field {
 			*to = T(t.s)
 		}
 	}
+}
+
+// boolean reads true or false.
+func boolean(to *bool) field {
+	return parsed(to, "true or false", func(s string) (bool, error) {
+		if s != "true" && s != "false" {
+			return false, fmt.Errorf("%s is not true or false", quote(s))
+		}
+		return s == "true", nil
+	})
 }
 
 // duration reads a duration of at least lowest.

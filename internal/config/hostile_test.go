@@ -52,6 +52,11 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(shipped(f)))
 	f.Add([]byte("redis: {url: \"${A}\", id_prefix: '${B:-x}'}\ntasks: {a: {http: {url: \"http://${C}\"}}}\n"))
 	f.Add([]byte("tasks: {a: {log: }}\ntriggers: [{id: 'x:*', task: a, threshold: {count: 9, within: 1m, debounce: 5s, max_wait: 9s, max_bytes: 1KiB}}]\n"))
+	for _, bad := range badRedis { // without their lines, some are good
+		for line := range strings.Lines(bad.file) {
+			f.Add([]byte(strings.Replace(bad.file, line, "", 1)))
+		}
+	}
 	const secret = "k7Zq-secret\n0s"
 	f.Fuzz(func(t *testing.T, data []byte) {
 		cfg, err := Parse("f", data, func(name string) (string, bool) { return secret, name != "UNSET" })
@@ -80,6 +85,7 @@ var nop = registry.Func(func(context.Context, registry.Job) error { return nil }
 // registry panics at options it can't accept.
 func checkUsable(t *testing.T, cfg Config) {
 	t.Helper()
+	checkRedis(t, cfg.Redis)
 	reg := registry.New()
 	for _, task := range cfg.Tasks {
 		if task.Kind == nil {
@@ -99,6 +105,18 @@ func checkUsable(t *testing.T, cfg Config) {
 	}
 	if e := cfg.Engine; e.Concurrency < 1 || e.Lease <= 0 || e.ShutdownGrace < 0 || e.MaxPayload < 1 {
 		t.Errorf("engine %+v", e)
+	}
+}
+
+// checkRedis fails unless r says in one way where Redis is.
+func checkRedis(t *testing.T, r Redis) {
+	t.Helper()
+	where := (r.URL != "") != (len(r.Addrs) > 0) && (r.MasterName == "" || r.URL == "" && !r.Cluster)
+	several := len(r.Addrs) == 0 || r.Cluster || r.MasterName != ""
+	who := r.Login.Password == "" || r.Login.PasswordFile == ""
+	wait := r.WaitReplicas >= 0 && r.WaitReplicas <= maxReplicas && r.WaitTimeout >= time.Millisecond && r.WaitTimeout <= maxWaitTimeout
+	if !where || !several || !who || !wait || r.DB < 0 || r.Cluster && r.DB > 0 || r.Check() != nil {
+		t.Errorf("redis %+v: %v", r, r.Check())
 	}
 }
 

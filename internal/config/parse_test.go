@@ -31,7 +31,7 @@ func TestAGoodFileComesOutTyped(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Config{
-		Redis:  Redis{URL: "redis://ann:t0k3n@127.0.0.1:6379/2", IDPrefix: "app:", Notifications: NotificationsOff},
+		Redis:  Redis{URL: "redis://ann:t0k3n@127.0.0.1:6379/2", WaitTimeout: time.Second, IDPrefix: "app:", Notifications: NotificationsOff},
 		Engine: Engine{Concurrency: 8, Lease: 20 * time.Second, MaxPayload: 64 << 10},
 		Tasks: []Task{
 			{
@@ -119,7 +119,7 @@ func TestTheShippedFileSaysTheDefaultsAndFiresSamplesWithinFiveSeconds(t *testin
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := Default(); got.Redis != want.Redis || got.Engine != want.Engine {
+	if want := Default(); !reflect.DeepEqual(got.Redis, want.Redis) || got.Engine != want.Engine {
 		t.Errorf("got %+v %+v, want the defaults", got.Redis, got.Engine)
 	}
 	byName := map[string]Task{}
@@ -166,14 +166,14 @@ func TestTheShippedFilesExamplesAreValid(t *testing.T) {
 func knownKeys(t *testing.T) []string {
 	t.Helper()
 	const unknown = "{qqqqqqqqq: 1}"
-	data := "qqqqqqqqq: 1\nredis: " + unknown + "\nengine: " + unknown + "\ndefaults: {qqqqqqqqq: 1, retries: " + unknown + "}\n" +
+	data := "qqqqqqqqq: 1\nredis: {qqqqqqqqq: 1, tls: " + unknown + "}\nengine: " + unknown + "\ndefaults: {qqqqqqqqq: 1, retries: " + unknown + "}\n" +
 		"tasks:\n  a: {qqqqqqqqq: 1, http: " + unknown + ", exec: " + unknown + ", stream: " + unknown +
 		", list: " + unknown + ", publish: " + unknown + ", log: " + unknown + "}\ntriggers: [{qqqqqqqqq: 1, threshold: " + unknown + "}]\n"
 	_, err := Parse("config.yaml", []byte(data), noEnv)
 	var keys []string
 	lists := regexp.MustCompile(`unknown key: want (?:one of )?(.*)`).FindAllStringSubmatch(err.Error(), -1)
-	if len(lists) != 14 {
-		t.Fatalf("got %d lists of keys, want 14:\n%v", len(lists), err)
+	if len(lists) != 15 {
+		t.Fatalf("got %d lists of keys, want 15:\n%v", len(lists), err)
 	}
 	for _, list := range lists {
 		keys = append(keys, strings.Split(list[1], ", ")...)
@@ -182,7 +182,7 @@ func knownKeys(t *testing.T) []string {
 }
 
 func TestTheShippedFileShowsEveryOption(t *testing.T) {
-	unsupported := map[string]bool{"addrs": true, "master_name": true, "cluster": true, "cron": true, "every": true}
+	unsupported := map[string]bool{"cron": true, "every": true}
 	file := shipped(t)
 	for _, key := range knownKeys(t) {
 		shown := regexp.MustCompile(`(?m)(^|[ {])` + key + `([:, ]|$)`).MatchString(file)

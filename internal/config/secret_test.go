@@ -7,7 +7,7 @@ import (
 
 func TestWhatComesFromTheEnvironmentIsNeverShown(t *testing.T) {
 	const secret = "hunter2"
-	file := `redis: {url: "redis://u:${S} @h", id_prefix: "class:${S}", notifications: "${S}"}
+	file := `redis: {url: "redis://u:${S} @h", id_prefix: "class:${S}", notifications: "${S}", addrs: ["${S}"], cluster: "${S}", db: "${S}", wait_timeout: "${S}"}
 engine: {concurrency: "${S}", lease: "${S}", max_payload: "${S}"}
 defaults: {timeout: "1${S}", retries: {jitter: "${S}"}}
 tasks:
@@ -26,6 +26,12 @@ triggers:
 		"1: redis.url: is not a URL: in its user name and password, write special characters as %XX",
 		"1: redis.id_prefix: begins with class: or keyfuse:, which are Keyfuse's own: choose another",
 		"1: redis.notifications: the value from the environment is not one of auto, require, off",
+		"1: redis.addrs[0]: is not host:port: write it as in 10.0.0.1:6379",
+		"1: redis.cluster: the value from the environment is not true or false",
+		"1: redis.db: the value from the environment is not a whole number from 0 to 2147483647",
+		"1: redis.wait_timeout: the value from the environment is not a duration from 1ms to 4s, like 500ms",
+		"1: redis.addrs: stands beside url: keep one of them",
+		"1: redis.addrs: needs master_name if these are sentinels, or cluster: true if they are nodes; a single Redis has a url",
 		"2: engine.concurrency: the value from the environment is not a whole number from 1 to 100000",
 		"2: engine.lease: the value from the environment is not a duration of 1s or more, like 90s or 30m",
 		"2: engine.max_payload: the value from the environment is not a size from 1 to 512MiB, like 64KiB",

@@ -37,18 +37,6 @@ func (d *decoder) root(v value) {
 	}
 }
 
-func (d *decoder) redis(v value) {
-	r := &d.cfg.Redis
-	v.section(fields{
-		"url":           str(&r.URL, CheckRedisURL),
-		"id_prefix":     str(&r.IDPrefix, checkPrefix),
-		"notifications": oneOf(&r.Notifications, NotificationsAuto, NotificationsRequire, NotificationsOff),
-		"addrs":         later("Sentinel and Cluster are"),
-		"master_name":   later("Sentinel is"),
-		"cluster":       later("Cluster is"),
-	})
-}
-
 func (d *decoder) engine(v value) {
 	e := &d.cfg.Engine
 	v.section(fields{

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/keyfuse-io/keyfuse/internal/wire"
 )
 
 // may asks Redis which commands this user may run. ARGV are commands, each
@@ -51,60 +53,94 @@ func words(commands, key string) [][]string {
 }
 
 // permissions finds the ACL rules that this user lacks.
-func (e *exam) permissions(ctx context.Context) Check {
-	if c, skip := e.embedded(); skip {
+func (s *server) permissions(ctx context.Context) Check {
+	if c, skip := s.embedded(); skip {
 		return c
 	}
-	if name, err := e.rdb.Do(ctx, "ACL", "WHOAMI").Text(); err == nil {
-		e.user = name
+	if name, err := s.rdb.Do(ctx, "ACL", "WHOAMI").Text(); err == nil {
+		s.user = name
 	}
-	missing, err := e.commandRules(ctx)
+	missing, err := s.commandRules(ctx)
 	if err != nil {
 		return blind("this user's permissions", err, "see that it has ~* +@read +@write +@scripting +@pubsub +@connection +time")
 	}
-	channels, err := e.channelRules(ctx)
+	channels, err := s.channelRules(ctx)
 	if err != nil {
 		return blind("this user's channels", err, "see that it has &keyfuse:* and &__keyevent@*")
 	}
 	missing = append(missing, channels...)
 	if len(missing) > 0 {
-		return fail("ACL SETUSER "+e.user+" "+strings.Join(missing, " ")+"\nand ACL SAVE, or the same in redis.conf",
-			"%s lacks %s", e.who(), strings.Join(missing, " "))
+		return fail("ACL SETUSER "+s.user+" "+strings.Join(missing, " ")+"\nand ACL SAVE, or the same in redis.conf",
+			"%s lacks %s", s.who(), strings.Join(missing, " "))
 	}
-	return ok("%s may do all that is needed", e.who())
+	return ok("%s may do all that is needed", s.who())
 }
 
 // anyUser stands in rules for a user who may not ask for its own name.
 const anyUser = "<user>"
 
-func (e *exam) who() string {
-	if e.user == anyUser {
+func (s *server) who() string {
+	if s.user == anyUser {
 		return "this user"
 	}
-	return fmt.Sprintf("user %q", e.user)
+	return fmt.Sprintf("user %q", s.user)
 }
 
 // keyKind is a kind of key, by an example, with the rule that opens it.
 type keyKind struct{ example, rule string }
 
-func (e *exam) keyKinds() []keyKind {
-	id := e.opts.IDPrefix + "keyfuse-doctor"
+// anyTag stands in rules for the tags of all partitions.
+func (s *server) anyTag() string {
+	if s.exam.space.IsCluster() {
+		return "{kf*}"
+	}
+	return ""
+}
+
+func (s *server) keyKinds(names wire.Names) []keyKind {
+	prefix, tag := s.exam.opts.IDPrefix, s.anyTag()
+	id := prefix + "keyfuse-doctor"
 	return []keyKind{
-		{e.names.Fuse(id), "~" + e.names.Fuse(e.opts.IDPrefix) + "*"},
-		{e.names.Class(id), "~" + e.names.Class(e.opts.IDPrefix) + "*"},
-		{e.names.Of("doctor"), "~" + e.names.Root() + "*"},
+		{names.Fuse(id), "~" + tag + prefix + "*"},
+		{names.Class(id), "~class:" + tag + prefix + "*"},
+		{names.Of("doctor"), "~keyfuse:*"},
 	}
 }
 
 // commandRules are the rules that are missing for keys and commands.
-func (e *exam) commandRules(ctx context.Context) ([]string, error) {
-	kinds := e.keyKinds()
+func (s *server) commandRules(ctx context.Context) ([]string, error) {
+	var missing []string
+	for _, store := range s.stores {
+		rules, err := s.commandRulesOf(ctx, s.keyKinds(store.Names))
+		if err != nil {
+			return nil, err
+		}
+		missing = append(missing, rules...)
+	}
+	return unique(missing), nil
+}
+
+// unique keeps the first of those that are equal.
+func unique(list []string) []string {
+	var kept []string
+	for _, entry := range list {
+		if !slices.Contains(kept, entry) {
+			kept = append(kept, entry)
+		}
+	}
+	return kept
+}
+
+func (s *server) commandRulesOf(ctx context.Context, kinds []keyKind) ([]string, error) {
 	var asked [][]string
 	for _, kind := range kinds {
 		asked = append(asked, words(keyed, kind.example)...)
 	}
 	free := words(keyless, "")
-	allowed, err := e.ask(ctx, slices.Concat(asked, free))
+	if s.exam.opts.WaitReplicas > 0 {
+		free = append(free, words("WAIT 1 1", "")...)
+	}
+	allowed, err := s.ask(ctx, slices.Concat(asked, free))
 	if denied(err) {
 		return []string{"+eval", "+evalsha"}, nil
 	}
@@ -161,7 +197,7 @@ func judgeKeys(kinds []keyKind, commands [][]string, allowed []bool) []string {
 var errTooOld = errNoSetting
 
 // ask asks for each command whether it is allowed.
-func (e *exam) ask(ctx context.Context, commands [][]string) ([]bool, error) {
+func (s *server) ask(ctx context.Context, commands [][]string) ([]bool, error) {
 	var args []any
 	for _, command := range commands {
 		args = append(args, strconv.Itoa(len(command)))
@@ -169,7 +205,7 @@ func (e *exam) ask(ctx context.Context, commands [][]string) ([]bool, error) {
 			args = append(args, word)
 		}
 	}
-	answers, err := may.Run(ctx, e.rdb, nil, args...).Int64Slice()
+	answers, err := may.Run(ctx, s.rdb, nil, args...).Int64Slice()
 	if err != nil {
 		return nil, err
 	}
@@ -183,40 +219,54 @@ func (e *exam) ask(ctx context.Context, commands [][]string) ([]bool, error) {
 	return allowed, nil
 }
 
+// channel is one that is needed, with the rule that opens it.
+type channel struct{ name, rule string }
+
+// channels are those that the nodes listen to.
+func (s *server) channels() []channel {
+	var list []channel
+	for _, store := range s.stores {
+		wake := store.Wake(store.DB())
+		list = append(list, channel{wake, "&" + strings.Replace(wake, store.Fuse(""), s.anyTag(), 1)})
+	}
+	if s.exam.opts.NoNotifications {
+		return list
+	}
+	names, db := s.stores[0].Names, s.stores[0].DB()
+	list = append(list, channel{names.Expired(db), "&" + names.Expired(db)})
+	if s.counting() { // else no node listens to it
+		list = append(list, channel{names.Counted(db), "&" + names.Counted(db)})
+	}
+	return list
+}
+
 // channelRules are the rules that are missing for publish and subscribe.
-func (e *exam) channelRules(ctx context.Context) ([]string, error) {
-	wake, expired := e.names.Wake(e.db), e.names.Expired(e.db)
+func (s *server) channelRules(ctx context.Context) ([]string, error) {
 	var missing []string
-	note := func(err error, command, channel string) error {
+	note := func(err error, command string, c channel) error {
 		switch {
 		case err == nil:
 		case !denied(err):
 			return err
 		case strings.Contains(err.Error(), "channel"):
-			missing = append(missing, "&"+channel)
+			missing = append(missing, c.rule)
 		default:
 			missing = append(missing, "+"+command)
 		}
 		return nil
 	}
-	channels := []string{wake}
-	if !e.opts.NoNotifications {
-		channels = append(channels, expired)
-		if len(e.thresholds) > 0 { // else no node listens to it
-			channels = append(channels, e.names.Counted(e.db))
-		}
-	}
-	for _, channel := range channels {
-		sub := e.rdb.Subscribe(ctx, channel)
+	channels := s.channels()
+	for _, c := range channels {
+		sub := s.rdb.Subscribe(ctx, c.name)
 		_, err := sub.Receive(ctx)
 		// Nothing was sent on it that could be lost.
 		_ = sub.Close()
-		if err := note(err, "subscribe", channel); err != nil {
+		if err := note(err, "subscribe", c); err != nil {
 			return nil, err
 		}
 	}
 	// A wake-up for no task: the nodes look, and find what they knew.
-	err := note(e.rdb.Publish(ctx, wake, "").Err(), "publish", wake)
+	err := note(s.rdb.Publish(ctx, channels[0].name, "").Err(), "publish", channels[0])
 	slices.Sort(missing)
 	return slices.Compact(missing), err
 }

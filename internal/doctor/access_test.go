@@ -58,8 +58,8 @@ func TestPermissionIsAskedForEveryCommandOfTheWireFormat(t *testing.T) {
 	for _, command := range words(keyed+"|"+keyless, "key") {
 		asked = append(asked, command[0])
 	}
-	asked = append(asked, "PIPELINED", "PUBLISH", "SUBSCRIBE", "INFO")
-	calls := regexp.MustCompile(`redis\.p?call\('(\w+)'|\b(?:rdb|p|pipe)\.([A-Z]\w+?)(?:WithScores)?\(ctx`)
+	asked = append(asked, "PIPELINED", "PUBLISH", "SUBSCRIBE", "INFO", "EVALSHA", "WAIT")
+	calls := regexp.MustCompile(`redis\.p?call\('(\w+)'|\b(?:rdb|p|pipe)\.(?:Do\(ctx, "(\w+)"|([A-Z]\w+?)(?:WithScores)?\(ctx)`)
 	sent := 0
 	for _, pattern := range []string{"../wire/*.go", "../wire/lua/*.lua"} {
 		files, err := filepath.Glob(pattern)
@@ -76,7 +76,7 @@ func TestPermissionIsAskedForEveryCommandOfTheWireFormat(t *testing.T) {
 			}
 			for _, call := range calls.FindAllStringSubmatch(string(text), -1) {
 				sent++
-				if command := strings.ToUpper(call[1] + call[2]); !slices.Contains(asked, command) {
+				if command := strings.ToUpper(call[1] + call[2] + call[3]); !slices.Contains(asked, command) {
 					t.Errorf("%s sends %s, and the doctor does not ask whether it may", file, command)
 				}
 			}

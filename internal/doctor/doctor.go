@@ -1,9 +1,11 @@
 // Package doctor looks at a Redis, and at what Keyfuse holds in it, for what
-// keeps jobs from running, and says how to mend it.
+// keeps jobs from running, and says how to mend it. Of a cluster it looks at every
+// master, and says which one it means wherever they are not all alike.
 //
-// It promises to change nothing that matters: it lays one key of its own,
+// It promises to change nothing that matters: it lays one key of its own a server,
 // keyfuse:doctor:…, for a moment, to see that Redis tells of its expiry. It
-// reads keys in small steps with pauses, for a bounded time. Where a Redis does
+// reads keys in small steps with pauses, for a bounded time, which all masters
+// share. Where a Redis does
 // not let it look (a managed service, the embedded one), the check says
 // "can't see" and what to look at by hand; it never takes that for well.
 package doctor
@@ -16,9 +18,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/keyfuse-io/keyfuse/client"
-	"github.com/keyfuse-io/keyfuse/internal/wire"
 )
 
 // Status is how a check went.
@@ -38,6 +37,8 @@ type Check struct {
 	Status Status `json:"status"`
 	Detail string `json:"detail"`
 	Fix    string `json:"fix,omitempty"`
+
+	extent time.Duration // of what Detail tells: of servers that are well, the greatest is told
 }
 
 // Options say what the daemons are set to. The zero value is for the defaults.
@@ -46,8 +47,12 @@ type Options struct {
 	IDPrefix string
 	// Embedded: it is the daemon's own Redis, which has no configuration.
 	Embedded bool
+	// Sentinel: Redis is the master that Sentinel names, so a replica is to take over.
+	Sentinel bool
 	// NoNotifications: the daemons are told to do without events.
 	NoNotifications bool
+	// WaitReplicas is how many replicas must confirm what is scheduled. Zero means none.
+	WaitReplicas int
 	// ScanTime bounds how long keys are read. Zero means 5 s.
 	ScanTime time.Duration
 }
@@ -55,64 +60,59 @@ type Options struct {
 // perCheck bounds all checks but those that read keys.
 const perCheck = 5 * time.Second
 
-// exam is one run of the doctor.
-type exam struct {
-	rdb   redis.UniversalClient
-	opts  Options
-	names wire.Names
-	db    int
-
-	info  map[string]string // what INFO says; empty if it may not be asked
-	now   time.Time         // Redis's clock, when the exam began
-	stats client.Stats
-	err   error // why there are no stats, or no thresholds
-	user  string
-
-	thresholds []client.ThresholdInfo // that can be read
-	unreadable error                  // names the others
-}
-
 // Run makes all checks and returns them, the most basic first. If Redis can't be
 // reached, that is the only one.
 func Run(ctx context.Context, rdb redis.UniversalClient, opts Options) []Check {
 	if opts.ScanTime == 0 {
 		opts.ScanTime = 5 * time.Second
 	}
-	e := &exam{rdb: rdb, opts: opts, db: wire.DBOf(rdb), user: anyUser}
-	checks := []Check{e.reach(ctx)}
-	if checks[0].Status == Fail && e.now.IsZero() {
+	e := &exam{rdb: rdb, opts: opts}
+	checks := []Check{named(ctx, look{"redis", e.reach})}
+	if len(e.servers) == 0 {
 		return checks
 	}
-	for _, check := range []struct {
-		name string
-		look func(context.Context) Check
-	}{
-		{"permissions", e.permissions},
-		{"notifications", e.flags},
-		{"events", e.events},
-		{"eviction", e.eviction},
-		{"persistence", e.persistence},
-		{"pubsub buffer", e.buffer},
-		{"clock", e.clock},
-		{"format", e.format},
-		{"nodes", e.nodes},
-		{"tasks", e.unserved},
-		{"overdue", e.overdue},
-		{"dead letters", e.dead},
-		{"thresholds", e.definitions},
-	} {
-		checks = append(checks, named(ctx, check.name, perCheck, check.look))
+	for _, l := range e.looks() {
+		checks = append(checks, named(ctx, l))
 	}
 	counters := e.counters(ctx)
 	counters.Name = "counters"
 	return append(append(checks, counters), e.keys(ctx)...)
 }
 
-func named(ctx context.Context, name string, limit time.Duration, look func(context.Context) Check) Check {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+// look is a way to make a check.
+type look struct {
+	name  string
+	check func(context.Context) Check
+}
+
+func (e *exam) looks() []look {
+	looks := []look{
+		{"permissions", e.everywhere((*server).permissions)},
+		{"notifications", e.everywhere((*server).flags)},
+		{"events", e.everywhere((*server).events)},
+		{"eviction", e.everywhere((*server).eviction)},
+		{"persistence", e.everywhere((*server).persistence)},
+		{"replicas", e.everywhere((*server).replicas)},
+		{"pubsub buffer", e.everywhere((*server).buffer)},
+		{"clock", e.everywhere((*server).clock)},
+		{"format", e.format},
+		{"nodes", e.nodes},
+		{"tasks", e.unserved},
+		{"overdue", e.overdue},
+		{"dead letters", e.dead},
+		{"thresholds", e.definitions},
+	}
+	if e.space.IsCluster() {
+		looks = append([]look{{"cluster", e.everywhere((*server).state)}, {"partitions", e.partitions}}, looks...)
+	}
+	return looks
+}
+
+func named(ctx context.Context, l look) Check {
+	ctx, cancel := context.WithTimeout(ctx, perCheck)
 	defer cancel()
-	c := look(ctx)
-	c.Name = name
+	c := l.check(ctx)
+	c.Name = l.name
 	return c
 }
 
@@ -128,11 +128,12 @@ func fail(fix, format string, args ...any) Check {
 	return Check{Status: Fail, Detail: fmt.Sprintf(format, args...), Fix: fix}
 }
 
-// blind is a check that Redis does not allow; a Redis that has gone away
-// meanwhile is a failure.
+// blind is a check that Redis does not allow; a Redis that has gone away, or a
+// cluster that is down, is a failure.
 func blind(what string, err error, byHand string) Check {
-	if _, answered := errors.AsType[redis.Error](err); err != nil && !answered {
-		return fail("start Redis, or look at the way to it, and run the doctor again", "Redis stopped answering: %v", err)
+	_, answered := errors.AsType[redis.Error](err)
+	if err != nil && (!answered || strings.Contains(err.Error(), "CLUSTERDOWN")) {
+		return fail("start Redis, or look at the way to it, and run the doctor again", "Redis stopped answering: %s", firstLine(err.Error()))
 	}
 	why := "Redis does not say"
 	if err != nil && !errors.Is(err, redis.Nil) {
@@ -140,27 +141,6 @@ func blind(what string, err error, byHand string) Check {
 	}
 	return warn(byHand, "can't see: %s (%s)", what, why)
 }
-
-// embedded answers the checks of what only a Redis of its own has.
-func (e *exam) embedded() (Check, bool) {
-	return ok("does not apply to the embedded Redis"), e.opts.Embedded
-}
-
-// setting reads one setting of Redis; "" with an error if it may not.
-func (e *exam) setting(ctx context.Context, name string) (string, error) {
-	found, err := e.rdb.ConfigGet(ctx, name).Result()
-	if err != nil {
-		return "", err
-	}
-	value, ok := found[name]
-	if !ok {
-		return "", errNoSetting
-	}
-	return value, nil
-}
-
-// errNoSetting is an answer of Redis: it has no such setting.
-var errNoSetting = redis.Nil
 
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")

@@ -42,22 +42,32 @@ func want(t *testing.T, checks []Check, name string, status Status, words ...str
 	}
 }
 
-func set(t *testing.T, rdb *redis.Client, args ...any) {
+func set(t *testing.T, rdb redis.UniversalClient, args ...any) {
 	t.Helper()
 	if err := rdb.Do(t.Context(), args...).Err(); err != nil {
 		t.Fatalf("%v: %v", args, err)
 	}
 }
 
-// alive makes a node that holds a lease and says something of itself.
-func alive(t *testing.T, rdb *redis.Client, name, info string) {
+func spaceOf(t *testing.T, rdb redis.UniversalClient) *wire.Space {
 	t.Helper()
-	var names wire.Names
-	set(t, rdb, "ZADD", names.Of("nodes"), time.Now().Add(time.Minute).UnixMilli(), name)
-	set(t, rdb, "HSET", names.Of("info"), name, info)
+	space, err := wire.NewSpace(rdb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return space
 }
 
-func schedule(t *testing.T, rdb *redis.Client, specs ...client.Spec) {
+// alive makes a node that holds a lease of all partitions and says something of itself.
+func alive(t *testing.T, rdb redis.UniversalClient, name, info string) {
+	t.Helper()
+	for _, store := range spaceOf(t, rdb).All() {
+		set(t, rdb, "ZADD", store.Of("nodes"), time.Now().Add(time.Minute).UnixMilli(), name)
+		set(t, rdb, "HSET", store.Of("info"), name, info)
+	}
+}
+
+func schedule(t *testing.T, rdb redis.UniversalClient, specs ...client.Spec) {
 	t.Helper()
 	c, err := client.New(rdb, client.Config{})
 	if err != nil {
@@ -129,7 +139,7 @@ func TestAReplicaIsNamedAsOne(t *testing.T) {
 	rdb := s.Client(t)
 	set(t, rdb, "REPLICAOF", "127.0.0.1", "1")
 	checks := Run(t.Context(), rdb, Options{})
-	want(t, checks, "redis", Fail, "replica", "master")
+	want(t, checks, "redis", Fail, "replica", "redis.url", "redis.master_name")
 	want(t, checks, "events", Fail, "READONLY")
 }
 

@@ -11,15 +11,15 @@ import (
 )
 
 // flags looks whether Redis is told to publish expiry events.
-func (e *exam) flags(ctx context.Context) Check {
-	if e.opts.NoNotifications {
+func (s *server) flags(ctx context.Context) Check {
+	if s.exam.opts.NoNotifications {
 		return ok("switched off by redis.notifications")
 	}
-	flags, err := e.setting(ctx, "notify-keyspace-events")
+	flags, err := s.setting(ctx, "notify-keyspace-events")
 	if err != nil {
 		return blind("notify-keyspace-events", err, "see that it has E and x; the check of events below proves it")
 	}
-	return judgeFlags(flags, len(e.thresholds) > 0)
+	return judgeFlags(flags, s.counting())
 }
 
 // judgeFlags wants E (channels by event) and x (expiry), and for thresholds $
@@ -51,35 +51,50 @@ const eventWait = 2 * time.Second
 
 // events proves that an expiry is told: a key of its own expires, is touched
 // (which makes Redis delete it there and then), and must be heard of.
-func (e *exam) events(ctx context.Context) Check {
-	if e.opts.NoNotifications {
+func (s *server) events(ctx context.Context) Check {
+	if s.exam.opts.NoNotifications {
 		return ok("switched off by redis.notifications")
 	}
-	channel := e.names.Expired(e.db)
-	sub := e.rdb.Subscribe(ctx, channel)
+	channel := s.stores[0].Expired(s.stores[0].DB())
+	sub := s.rdb.Subscribe(ctx, channel)
 	defer sub.Close() //nolint:errcheck // nothing more is wanted of it
 	if _, err := sub.Receive(ctx); err != nil {
 		if denied(err) {
-			return fail("ACL SETUSER "+e.user+" +subscribe &"+channel, "may not subscribe to %s", channel)
+			return fail("ACL SETUSER "+s.user+" +subscribe &"+channel, "may not subscribe to %s", channel)
 		}
 		return blind("whether events arrive", err, "redis-cli SUBSCRIBE "+channel+", and let a key expire")
 	}
 	ctx, cancel := context.WithTimeout(ctx, eventWait)
 	defer cancel()
-	key := e.names.Of("doctor:" + rand.Text())
-	if err := e.rdb.Set(ctx, key, "1", time.Millisecond).Err(); err != nil {
+	key, err := s.lay(ctx)
+	if err != nil {
 		return fail("mend that first: see the other checks", "can't set a key with a TTL: %s", firstLine(err.Error()))
 	}
 	start := time.Now()
-	if err := e.hear(ctx, sub, key); err != nil {
+	if err := s.hear(ctx, sub, key); err != nil {
 		return fail("set notify-keyspace-events (above); if it is set, see that this is the master, and that nothing between drops pub/sub",
 			"no event for an expired key within %s", eventWait)
 	}
-	return ok("an expiry was heard of after %s", time.Since(start).Round(100*time.Microsecond))
+	took := time.Since(start)
+	c := ok("an expiry was heard of within %s", took.Round(100*time.Microsecond))
+	c.extent = took
+	return c
+}
+
+// lay lays a key that expires at once, in a partition that is not being moved.
+func (s *server) lay(ctx context.Context) (key string, err error) {
+	for _, store := range s.stores {
+		key = store.Of("doctor:" + rand.Text())
+		err = s.rdb.Set(ctx, key, "1", time.Millisecond).Err()
+		if !redis.HasErrorPrefix(err, "ASK") && !redis.HasErrorPrefix(err, "MOVED") {
+			break
+		}
+	}
+	return key, err
 }
 
 // hear waits for the event of a key that it touches meanwhile.
-func (e *exam) hear(ctx context.Context, sub *redis.PubSub, key string) error {
+func (s *server) hear(ctx context.Context, sub *redis.PubSub, key string) error {
 	messages := sub.Channel()
 	touch := time.NewTicker(5 * time.Millisecond)
 	defer touch.Stop()
@@ -93,7 +108,7 @@ func (e *exam) hear(ctx context.Context, sub *redis.PubSub, key string) error {
 				return errors.New("the subscription ended")
 			}
 		case <-touch.C:
-			if err := e.rdb.Exists(ctx, key).Err(); err != nil {
+			if err := s.rdb.Exists(ctx, key).Err(); err != nil {
 				return err
 			}
 		case <-ctx.Done():

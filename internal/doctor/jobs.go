@@ -17,55 +17,60 @@ import (
 
 // format looks whether this release can read what is there.
 func (e *exam) format(ctx context.Context) Check {
-	found, err := e.rdb.Get(ctx, e.names.Of("format")).Result()
-	switch {
-	case errors.Is(err, redis.Nil):
-		return ok("no daemon has used this database yet")
-	case err != nil:
-		return blind("the wire format's version", err, "GET "+e.names.Of("format"))
-	case found != strconv.Itoa(wire.Format):
-		return fail("use the release of Keyfuse that the daemons have, or another database",
-			"the data have format %q, this release reads %d", found, wire.Format)
-	}
-	return ok("format %s", found)
-}
-
-// alive are the nodes that hold a lease; the others ended without a word.
-func (e *exam) alive() (names, degraded []string) {
-	for _, n := range e.stats.Nodes {
-		if !n.Until.After(e.now) {
+	stores := e.space.All()
+	found := make([]*redis.StringCmd, len(stores))
+	// Each tells its own error.
+	_, _ = e.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, store := range stores {
+			found[i] = p.Get(ctx, store.Of("format"))
+		}
+		return nil
+	})
+	used := 0
+	for i, store := range stores {
+		version, err := found[i].Result()
+		switch {
+		case errors.Is(err, redis.Nil):
 			continue
+		case err != nil:
+			return blind("the wire format's version", err, "GET "+store.Of("format"))
+		case version != strconv.Itoa(wire.Format):
+			return fail("use the release of Keyfuse that the daemons have, or another database",
+				"the data have format %q, this release reads %d", version, wire.Format)
 		}
-		names = append(names, n.Name)
-		if n.Degraded != "" {
-			degraded = append(degraded, fmt.Sprintf("%s: %s", n.Name, n.Degraded))
-		}
+		used++
 	}
-	return names, degraded
+	switch used {
+	case 0:
+		return ok("no daemon has used this database yet")
+	case len(stores):
+		return ok("format %d", wire.Format)
+	}
+	return ok("format %d; no daemon has used %d of %d partitions yet", wire.Format, len(stores)-used, len(stores))
 }
 
 func (e *exam) nodes(context.Context) Check {
 	if e.err != nil {
 		return blind("the nodes", e.err, "mend what the checks above say")
 	}
-	names, degraded := e.alive()
+	var degraded []string
+	for _, d := range e.daemons {
+		if d.Degraded != "" {
+			degraded = append(degraded, fmt.Sprintf("%s: %s", d.Name, d.Degraded))
+		}
+	}
 	switch {
-	case len(names) == 0:
+	case len(e.daemons) == 0:
 		return warn("keyfuse serve", "no daemon is alive: jobs wait")
 	case len(degraded) > 0:
 		return warn("see the checks of notifications and events, and that node's log",
-			"%d of %d nodes hear no events, and poll: %s", len(degraded), len(names), strings.Join(degraded, "; "))
+			"%d of %d nodes hear no events, and poll: %s", len(degraded), len(e.daemons), strings.Join(degraded, "; "))
 	}
-	return ok("%d alive", len(names))
+	return ok("%d alive", len(e.daemons))
 }
 
 func (e *exam) served(task string) bool {
-	for _, n := range e.stats.Nodes {
-		if n.Until.After(e.now) && slices.Contains(n.Tasks, task) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.daemons, func(d *daemon) bool { return slices.Contains(d.Tasks, task) })
 }
 
 // unserved finds tasks with jobs that no live node would run.
@@ -74,7 +79,7 @@ func (e *exam) unserved(context.Context) Check {
 		return blind("the tasks", e.err, "mend what the checks above say")
 	}
 	var unknown, paused []string
-	for _, t := range e.stats.Tasks {
+	for _, t := range e.tasks {
 		waiting := t.Pending + t.Retrying + t.Running
 		if waiting > 0 && !e.served(t.Task) {
 			unknown = append(unknown, fmt.Sprintf("%s (%d)", t.Task, waiting))
@@ -103,25 +108,17 @@ func (e *exam) overdue(ctx context.Context) Check {
 		return blind("jobs that are late", e.err, "mend what the checks above say")
 	}
 	var late []string
-	limit := strconv.FormatInt(e.now.Add(-overdueAfter).UnixMilli(), 10)
-	for _, t := range e.stats.Tasks {
+	for _, t := range e.tasks {
 		if t.Paused {
 			continue
 		}
-		key := e.names.OfTask("due", t.Task)
-		n, err := e.rdb.ZCount(ctx, key, "-inf", limit).Result()
+		n, by, err := e.late(ctx, t.Task)
 		if err != nil {
 			return blind("jobs that are late", err, "keyfuse list")
 		}
-		if n == 0 {
-			continue
+		if n > 0 {
+			late = append(late, fmt.Sprintf("%s: %d, by up to %s", t.Task, n, config.FormatDuration(by.Round(time.Second))))
 		}
-		first, err := e.rdb.ZRangeWithScores(ctx, key, 0, 0).Result()
-		if err != nil || len(first) == 0 {
-			continue // they started meanwhile
-		}
-		by := e.now.Sub(time.UnixMilli(int64(first[0].Score)))
-		late = append(late, fmt.Sprintf("%s: %d, by up to %s", t.Task, n, config.FormatDuration(by.Round(time.Second))))
 	}
 	if len(late) > 0 {
 		return warn("see that a daemon serves the task and has room: keyfuse stats; raise engine.concurrency or start more", "late jobs: %s", some(late))
@@ -129,12 +126,36 @@ func (e *exam) overdue(ctx context.Context) Check {
 	return ok("no job is late by more than %s", overdueAfter)
 }
 
+// late is how many jobs of a task should have started, and by how much the first.
+func (e *exam) late(ctx context.Context, task string) (n int64, by time.Duration, err error) {
+	stores := e.space.All()
+	counts, firsts := make([]*redis.IntCmd, len(stores)), make([]*redis.ZSliceCmd, len(stores))
+	_, err = e.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, store := range stores {
+			key, limit := store.OfTask("due", task), e.now(store).Add(-overdueAfter)
+			counts[i] = p.ZCount(ctx, key, "-inf", strconv.FormatInt(limit.UnixMilli(), 10))
+			firsts[i] = p.ZRangeWithScores(ctx, key, 0, 0)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	for i, store := range stores {
+		if first := firsts[i].Val(); counts[i].Val() > 0 && len(first) > 0 { // else they started meanwhile
+			n += counts[i].Val()
+			by = max(by, e.now(store).Sub(time.UnixMilli(int64(first[0].Score))))
+		}
+	}
+	return n, by, nil
+}
+
 func (e *exam) dead(context.Context) Check {
 	if e.err != nil {
 		return blind("the dead letters", e.err, "mend what the checks above say")
 	}
 	var dead []string
-	for _, t := range e.stats.Tasks {
+	for _, t := range e.tasks {
 		if t.Dead > 0 {
 			dead = append(dead, fmt.Sprintf("%s: %d", t.Task, t.Dead))
 		}
@@ -143,13 +164,4 @@ func (e *exam) dead(context.Context) Check {
 		return warn("keyfuse dead list says why; then keyfuse dead requeue, or delete", "dead letters: %s", some(dead))
 	}
 	return ok("none")
-}
-
-// some joins the first of many.
-func some(list []string) string {
-	const most = 5
-	if len(list) > most {
-		return strings.Join(list[:most], ", ") + fmt.Sprintf(" and %d more", len(list)-most)
-	}
-	return strings.Join(list, ", ")
 }

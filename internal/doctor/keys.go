@@ -2,164 +2,114 @@ package doctor
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
-
-	"github.com/redis/go-redis/v9"
+	"strings"
 
 	"github.com/keyfuse-io/keyfuse/internal/wire"
 )
 
-// scanStep is how many keys Redis looks at in one go: less than a millisecond.
-const scanStep = 500
-
-// finding counts the ids of one kind, with a few of them as examples.
-type finding struct {
-	n        int
-	examples []string
-}
-
-func (f *finding) add(format string, args ...any) {
-	if f.n++; len(f.examples) < 3 {
-		f.examples = append(f.examples, fmt.Sprintf(format, args...))
-	}
-}
-
-// scan is one walk over the class keys.
-type scan struct {
-	immortal, bad finding
-	seen          int
-	cut           bool // the time was over before the end
-}
-
-// keys walks over the class keys and judges them and their fuses.
+// keys walks over the class keys of all servers and judges them and their fuses.
 func (e *exam) keys(ctx context.Context) []Check {
-	s, err := e.walk(ctx)
+	w, err := e.walk(func(s *server, w *walk) error { return s.classes(ctx, w) })
 	if err != nil {
 		c := blind("the class keys", err, "let this user SCAN and read all keys of jobs")
-		immortal, bad := c, c
-		immortal.Name, bad.Name = "immortal fuses", "class keys"
-		return []Check{immortal, bad}
+		return []Check{c.as("immortal fuses"), c.as("class keys")}
 	}
-	partly := ""
-	if s.cut {
-		partly = fmt.Sprintf("; the look was cut off after %s and %d jobs", e.opts.ScanTime, s.seen)
-	}
-	immortal := ok("every fuse of %d jobs has a TTL%s", s.seen, partly)
-	if s.immortal.n > 0 {
+	partly := e.partly(w, fmt.Sprintf(" and %d jobs", w.seen))
+	immortal := ok("every fuse of %d jobs has a TTL%s", w.seen, partly)
+	if w.immortal.n > 0 {
 		immortal = warn("PEXPIRE <id> <ms> gives it a time; DEL class:<id> cancels it",
-			"fuses without a TTL, whose jobs wait for ever: %d, as %s%s", s.immortal.n, some(s.immortal.examples), partly)
+			"fuses without a TTL, whose jobs wait for ever: %s%s", w.immortal, partly)
 	}
-	bad := ok("all %d make jobs%s", s.seen, partly)
-	if s.bad.n > 0 {
-		bad = warn("SET class:<id> \"<task> <payload>\", or DEL it", "keys that make no job: %d, as %s%s", s.bad.n, some(s.bad.examples), partly)
-	}
-	immortal.Name, bad.Name = "immortal fuses", "class keys"
-	return []Check{immortal, bad}
+	return []Check{immortal.as("immortal fuses"), judgeClasses(w, partly).as("class keys")}
 }
 
-// walk reads all class keys, or as many as there is time for.
-func (e *exam) walk(ctx context.Context) (*scan, error) {
-	s := &scan{}
-	cursor := uint64(0)
-	cut, err := e.paced(ctx, func() (bool, error) {
-		keys, next, err := e.rdb.Scan(ctx, cursor, e.names.ClassPattern(e.opts.IDPrefix), scanStep).Result()
+func (c Check) as(name string) Check {
+	c.Name = name
+	return c
+}
+
+func judgeClasses(w *walk, partly string) Check {
+	var found []Check
+	if w.bad.n > 0 {
+		found = append(found, warn("SET class:<id> \"<task> <payload>\", or DEL it", "keys that make no job: %s", w.bad))
+	}
+	if w.untagged.n > 0 {
+		found = append(found, warn("set it and its fuse again under the tag of its partition, and DEL it; or use keyfuse schedule",
+			"keys without a partition's tag, whose jobs nobody runs in a cluster: %s", w.untagged))
+	}
+	if w.astray.n > 0 {
+		found = append(found, warn("set it and its fuse again under the right tag, and DEL both under the other",
+			"keys under the tag of another partition than their id's, whose jobs run, but are not found by their id: %s", w.astray))
+	}
+	if len(found) == 0 {
+		return ok("all %d make jobs%s", w.seen, partly)
+	}
+	c := both(found...)
+	c.Detail += partly
+	return c
+}
+
+// classes reads all class keys of a server, or as many as there is time for.
+func (s *server) classes(ctx context.Context, w *walk) error {
+	pattern, cursor := wire.Names{}.ClassPattern(s.exam.opts.IDPrefix), uint64(0)
+	if s.exam.space.IsCluster() {
+		pattern = wire.Names{}.ClassPattern("") // of all partitions, and of none
+	}
+	return w.paced(ctx, func() (bool, error) {
+		keys, next, err := s.rdb.Scan(ctx, cursor, pattern, scanStep).Result()
 		if err != nil {
 			return false, err
 		}
 		cursor = next
-		return cursor == 0, e.judge(ctx, s, keys)
+		return cursor == 0, s.judge(ctx, w, keys)
 	})
-	s.cut = cut
-	return s, err
-}
-
-// paced takes small steps until one is the last, and rests after each as long as
-// it took. It says whether the time was over before that.
-func (e *exam) paced(ctx context.Context, step func() (last bool, err error)) (cut bool, err error) {
-	for end := time.Now().Add(e.opts.ScanTime); ; {
-		start := time.Now()
-		last, err := step()
-		if err != nil || last {
-			return false, err
-		}
-		if time.Now().After(end) {
-			return true, nil
-		}
-		select {
-		case <-ctx.Done():
-			return false, ctx.Err()
-		case <-time.After(time.Since(start)):
-		}
-	}
 }
 
 // judge looks at some class keys and their fuses.
-func (e *exam) judge(ctx context.Context, s *scan, keys []string) error {
-	if len(keys) == 0 {
-		return nil
+func (s *server) judge(ctx context.Context, w *walk, keys []string) error {
+	var jobs []place
+	for _, key := range keys {
+		switch at := s.exam.placeOf(key); {
+		case !strings.HasPrefix(at.id, s.exam.opts.IDPrefix):
+		case at.store == nil:
+			w.untagged.add("%.80q (it would be %.80q)", key, s.exam.space.Of(at.id).Class(at.id))
+		default:
+			jobs = append(jobs, at)
+		}
 	}
-	ids := make([]string, len(keys))
-	for i, key := range keys {
-		ids[i], _ = e.names.IDOfClass(key)
-	}
-	glances, err := e.glance(ctx, ids, e.names.Class)
-	if err != nil {
-		return err
-	}
-	windows, err := e.rdb.HMGet(ctx, e.names.Of("windows"), ids...).Result()
-	if err != nil {
-		return err
-	}
+	glances, err := s.exam.glance(ctx, jobs, place.class)
 	for i, g := range glances {
-		s.seen++
+		w.seen++
+		at, key := jobs[i], jobs[i].class()
 		task, _, err := wire.ParseClass(g.head)
 		switch {
 		case g.kind == "none": // it fired meanwhile
+			continue
 		case g.kind != "string":
-			s.bad.add("%.80q is a %s", keys[i], g.kind)
-		case wire.CheckID(ids[i]) != nil:
-			s.bad.add("%.80q: no id of a job", keys[i])
+			w.bad.add("%.80q is a %s", key, g.kind)
+		case wire.CheckID(at.id) != nil:
+			w.bad.add("%.80q: no id of a job", key)
 		case err != nil:
-			s.bad.add("%.80q begins with no task name", keys[i])
-		case g.immortal && windows[i] == nil: // a window ends whatever its counter's TTL
-			s.immortal.add("%q (%s)", ids[i], task)
+			w.bad.add("%.80q begins with no task name", key)
+		case g.immortal && !g.window: // a window ends whatever its counter's TTL
+			w.immortal.add("%q (%s)", at.id, task)
+		}
+		if right := s.exam.space.Of(at.id); right != at.store {
+			w.astray.add("%.80q (it would be %.80q)", key, right.Class(at.id))
 		}
 	}
-	return nil
+	return err
 }
 
-// glance is what a look at a key tells.
-type glance struct {
-	kind     string // "none" if it is not there
-	head     string // how it begins, if it is a string
-	immortal bool   // its id's fuse is there and has no TTL
-}
-
-// glance looks at a key of each id.
-func (e *exam) glance(ctx context.Context, ids []string, key func(id string) string) ([]glance, error) {
-	types := make([]*redis.StatusCmd, len(ids))
-	heads := make([]*redis.StringCmd, len(ids))
-	fuses := make([]*redis.DurationCmd, len(ids))
-	_, err := e.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, id := range ids {
-			types[i] = p.Type(ctx, key(id))
-			heads[i] = p.GetRange(ctx, key(id), 0, wire.MaxTask) // one byte more than a name has
-			fuses[i] = p.PTTL(ctx, e.names.Fuse(id))
+// placeOf is where the job of a class key is; nowhere if the key carries no
+// partition's tag.
+func (e *exam) placeOf(key string) place {
+	for _, store := range e.space.All() {
+		if id, ok := store.IDOfClass(key); ok {
+			return place{store, id}
 		}
-		return nil
-	})
-	// A key of another type answers WRONGTYPE, which is what is looked for.
-	if _, answered := errors.AsType[redis.Error](err); err != nil && (!answered || denied(err)) {
-		return nil, err
 	}
-	glances := make([]glance, len(ids))
-	for i := range ids {
-		if err := types[i].Err(); err != nil {
-			return nil, err
-		}
-		glances[i] = glance{types[i].Val(), heads[i].Val(), fuses[i].Val() == -1}
-	}
-	return glances, nil
+	id, _ := wire.Names{}.IDOfClass(key)
+	return place{nil, id}
 }

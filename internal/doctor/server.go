@@ -9,62 +9,82 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/keyfuse-io/keyfuse/client"
+	"github.com/keyfuse-io/keyfuse/internal/wire"
 )
 
-// reach asks Redis who it is, and reads what later checks go by.
-func (e *exam) reach(ctx context.Context) Check {
-	return named(ctx, "redis", perCheck, func(ctx context.Context) Check {
-		now, err := e.rdb.Time(ctx).Result()
-		if err != nil {
-			return unreachable(err)
-		}
-		e.now = now
-		e.readInfo(ctx)
-		if c, cErr := client.New(e.rdb, client.Config{IDPrefix: e.opts.IDPrefix}); cErr != nil {
-			e.err = cErr
-		} else {
-			e.stats, e.err = c.Stats(ctx)
-			e.readThresholds(ctx, c)
-		}
-		if e.info["role"] == "slave" {
-			return fail("name the master in redis.url", "this is a replica: it takes no writes and tells of no expiry")
-		}
-		return e.version()
-	})
+// server is one server that is looked at: the only one, or a cluster's master.
+type server struct {
+	exam   *exam
+	rdb    redis.UniversalClient
+	addr   string        // empty for the only one
+	stores []*wire.Store // of the partitions that it holds
+
+	now  time.Time         // by its clock, when the exam began; zero if it does not answer
+	info map[string]string // what INFO says; empty if it may not be asked
+	user string
 }
 
-func unreachable(err error) Check {
-	fix := "start Redis, or correct redis.url or --redis-url"
+// reach asks a server who it is, and reads what later checks go by.
+func (s *server) reach(ctx context.Context) Check {
+	now, err := s.rdb.Time(ctx).Result()
+	if err != nil {
+		if s.addr != "" {
+			return unreachable(err, "start it, or open the way to it from here")
+		}
+		return unreachable(err, correctIt)
+	}
+	s.now = now
+	if text, err := s.rdb.Info(ctx).Result(); err == nil {
+		s.info = fields(text)
+	} // else what needs it says that it can't see
+	cluster := s.exam.space.IsCluster()
+	switch {
+	case s.info["role"] == "slave" && cluster:
+		return fail("run the doctor again when that is over", "this is a replica since a moment ago: a failover is under way")
+	case s.info["role"] == "slave":
+		return fail("name the master in redis.url, or its sentinels in redis.addrs and redis.master_name",
+			"this is a replica: it takes no writes and tells of no expiry")
+	case s.info["cluster_enabled"] == "1" && !cluster:
+		return fail("set redis.cluster: true", "this is a node of a cluster, and holds but a part of the data")
+	}
+	return s.version()
+}
+
+// fields reads what INFO and CLUSTER INFO answer.
+func fields(text string) map[string]string {
+	fields := make(map[string]string)
+	for line := range strings.Lines(text) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			fields[key] = value
+		}
+	}
+	return fields
+}
+
+const correctIt = "start Redis, or correct --redis-url, redis.url or redis.addrs"
+
+// unreachable knows what to do about some errors; fix is for the others.
+func unreachable(err error, fix string) Check {
 	switch text := err.Error(); {
 	case strings.HasPrefix(text, "NOAUTH"), strings.HasPrefix(text, "WRONGPASS"):
 		fix = "correct the user name and password in redis.url: redis://USER:PASSWORD@HOST:PORT"
+	case strings.Contains(text, "'cluster|"):
+		fix = "ACL SETUSER <user> +cluster|slots +command +time +@connection, and run the doctor again: it says what else is missing"
 	case strings.HasPrefix(text, "NOPERM"):
 		fix = "ACL SETUSER <user> +time +@connection, and run the doctor again: it says what else is missing"
 	case strings.HasPrefix(text, "LOADING"):
 		fix = "Redis is reading its data: run the doctor again when it is done"
+	case strings.Contains(text, "cluster support disabled"):
+		fix = "remove redis.cluster: this Redis is no cluster"
 	}
 	return fail(fix, "can't be reached: %s", firstLine(err.Error()))
 }
 
-func (e *exam) readInfo(ctx context.Context) {
-	e.info = map[string]string{}
-	text, err := e.rdb.Info(ctx).Result()
-	if err != nil {
-		return // what needs it says that it can't see
-	}
-	for line := range strings.Lines(text) {
-		if key, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			e.info[key] = value
-		}
-	}
-}
-
-func (e *exam) version() Check {
-	if e.opts.Embedded {
+func (s *server) version() Check {
+	if s.exam.opts.Embedded {
 		return ok("the embedded Redis answers; nothing in it is kept after the daemon stops")
 	}
-	version, told := e.info["redis_version"]
+	version, told := s.info["redis_version"]
 	if !told {
 		return blind("Redis's version", nil, "ACL SETUSER <user> +info, or see that it is 7.0 or newer")
 	}
@@ -75,115 +95,26 @@ func (e *exam) version() Check {
 	return ok("Redis %s answers", version)
 }
 
-func (e *exam) eviction(ctx context.Context) Check {
-	if c, skip := e.embedded(); skip {
-		return c
-	}
-	policy, err := e.setting(ctx, "maxmemory-policy")
+// embedded answers the checks of what only a Redis of its own has.
+func (s *server) embedded() (Check, bool) {
+	return ok("does not apply to the embedded Redis"), s.exam.opts.Embedded
+}
+
+// setting reads one setting of Redis; "" with an error if it may not.
+func (s *server) setting(ctx context.Context, name string) (string, error) {
+	found, err := s.rdb.ConfigGet(ctx, name).Result()
 	if err != nil {
-		if policy, err = e.info["maxmemory_policy"], nil; policy == "" {
-			return blind("maxmemory-policy", nil, "see that it is noeviction")
-		}
+		return "", err
 	}
-	limit := e.info["maxmemory"]
-	if limit == "" {
-		limit, err = e.setting(ctx, "maxmemory")
+	value, ok := found[name]
+	if !ok {
+		return "", errNoSetting
 	}
-	const fix = "CONFIG SET maxmemory-policy noeviction\nset it in redis.conf as well, or it is gone after a restart"
-	switch {
-	case policy == "noeviction":
-		return ok("maxmemory-policy is noeviction")
-	case err != nil || limit != "0":
-		return fail(fix, "maxmemory-policy is %s: when memory is full, Redis deletes jobs", policy)
-	}
-	return warn(fix, "maxmemory-policy is %s; maxmemory is not set, but once it is, Redis deletes jobs when memory is full", policy)
+	return value, nil
 }
 
-func (e *exam) persistence(ctx context.Context) Check {
-	if c, skip := e.embedded(); skip {
-		return c
-	}
-	if e.info["aof_enabled"] == "" {
-		return blind("whether Redis persists", nil, "see that appendonly is on, or a restart loses jobs")
-	}
-	save, err := e.setting(ctx, "save")
-	appendOnly := e.info["aof_enabled"] == "1"
-	bad := ""
-	for _, key := range []string{"aof_last_write_status", "aof_last_bgrewrite_status", "rdb_last_bgsave_status"} {
-		if status := e.info[key]; status != "" && status != "ok" {
-			bad = key + " is " + status
-		}
-	}
-	switch {
-	case bad != "":
-		return fail("see Redis's log and the space on its disk; then BGREWRITEAOF or BGSAVE", "Redis can't persist: %s", bad)
-	case appendOnly:
-		return ok("appendonly is on")
-	case err != nil:
-		return blind("whether Redis saves snapshots; appendonly is off", err, "set appendonly yes, or a restart loses the latest jobs")
-	case save == "":
-		return warn("CONFIG SET appendonly yes, and in redis.conf", "neither appendonly nor save is on: a restart of Redis loses all jobs")
-	}
-	return warn("CONFIG SET appendonly yes, and in redis.conf", "only snapshots (save %s): a crash of Redis loses the jobs since the last one", save)
-}
-
-// bufferFloor is what a burst of events needs at least, in bytes: some 100,000
-// of them while a subscriber catches its breath.
-const bufferFloor = 8 << 20
-
-func (e *exam) buffer(ctx context.Context) Check {
-	if c, skip := e.embedded(); skip {
-		return c
-	}
-	limits, err := e.setting(ctx, "client-output-buffer-limit")
-	if err != nil {
-		return blind("client-output-buffer-limit", err, "see that its pubsub part allows 8 MB at least")
-	}
-	fields := strings.Fields(limits)
-	for i := 0; i+3 < len(fields); i += 4 {
-		if fields[i] != "pubsub" {
-			continue
-		}
-		hard, hardErr := strconv.ParseInt(fields[i+1], 10, 64)
-		soft, softErr := strconv.ParseInt(fields[i+2], 10, 64)
-		if hardErr != nil || softErr != nil {
-			break
-		}
-		if hard > 0 && hard < bufferFloor || soft > 0 && soft < bufferFloor {
-			return warn(`CONFIG SET client-output-buffer-limit "pubsub 256mb 64mb 60", and in redis.conf`,
-				"a subscriber is cut off at %d bytes (%d for %s s): a burst of events is lost whole, and its bare jobs wait for the sweep", hard, soft, fields[i+3])
-		}
-		return ok("a subscriber may lag by %d bytes", hard)
-	}
-	return blind("the pubsub part of client-output-buffer-limit", nil, "see that it allows 8 MB at least")
-}
-
-// clockLimit is how far clocks may be apart before people are confused.
-const clockLimit = time.Second
-
-func (e *exam) clock(ctx context.Context) Check {
-	sent := time.Now()
-	now, err := e.rdb.Time(ctx).Result()
-	trip := time.Since(sent)
-	if err != nil {
-		return blind("Redis's clock", err, "ACL SETUSER "+e.user+" +time")
-	}
-	return judgeClock(now.Sub(sent.Add(trip/2)), trip)
-}
-
-// judgeClock judges how far Redis's clock is ahead, known to half a round trip.
-func judgeClock(ahead, trip time.Duration) Check {
-	word := "ahead of"
-	if ahead < 0 {
-		word = "behind"
-	}
-	shown := max(ahead.Abs(), trip/2).Round(time.Millisecond)
-	if ahead.Abs() > clockLimit+trip/2 {
-		return warn("set both clocks by NTP",
-			"Redis's clock is %s %s this machine's: no job is early or late by it, for Redis's clock alone judges, but times that are shown and logged are off", shown, word)
-	}
-	return ok("Redis's clock and this machine's are at most %s apart", shown+time.Millisecond)
-}
+// errNoSetting is an answer of Redis: it has no such setting.
+var errNoSetting = redis.Nil
 
 // denied says whether Redis refused for want of a permission.
 func denied(err error) bool {

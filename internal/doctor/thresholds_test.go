@@ -12,7 +12,7 @@ import (
 )
 
 // define defines thresholds and hits some ids.
-func define(t *testing.T, rdb *redis.Client, ids []string, hits ...string) {
+func define(t *testing.T, rdb redis.UniversalClient, ids []string, hits ...string) {
 	t.Helper()
 	c, err := client.New(rdb, client.Config{})
 	if err != nil {

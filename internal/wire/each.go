@@ -96,7 +96,7 @@ func (s *Space) Counts(ctx context.Context) ([]Count, error) {
 }
 
 // Nodes are the nodes that hold a lease, in the order of their names. One that holds
-// leases of several partitions comes once, with the one that ends first.
+// leases of several partitions comes once, with the one that ends last.
 func (s *Space) Nodes(ctx context.Context) ([]NodeInfo, error) {
 	lists, err := each(ctx, s, func(s *Store) ([]NodeInfo, error) { return s.Nodes(ctx) })
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *Space) Nodes(ctx context.Context) ([]NodeInfo, error) {
 	nodes := make(map[string]NodeInfo)
 	for _, n := range slices.Concat(lists...) {
 		n.Node = EngineOf(n.Node)
-		if known, ok := nodes[n.Node]; !ok || n.Until.Before(known.Until) {
+		if known, ok := nodes[n.Node]; !ok || n.Until.After(known.Until) {
 			nodes[n.Node] = n
 		}
 	}
