@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -39,12 +40,11 @@ func (h *holding) settled(group []outcome) {
 	}
 }
 
-// forgotten says whether a lease that Redis has is not in this node's hands.
-func (h *holding) forgotten(lease string, claimed time.Time) bool {
+// snapshot is what is held now.
+func (h *holding) snapshot() (leases map[string]struct{}, since time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_, held := h.leases[lease]
-	return !held && claimed.Before(h.since)
+	return maps.Clone(h.leases), h.since
 }
 
 // isDue says whether it is time to ask Redis again: something was missed since the
@@ -71,6 +71,7 @@ const errForgotten = "its outcome was lost: Redis came back, or failed over, wit
 // would ever free it.
 func (p *partition) recallForgotten(ctx context.Context) error {
 	name, _ := p.node.current()
+	held, since := p.holding.snapshot() // before Redis is asked: what ends meanwhile is in it
 	for _, task := range p.tasks {
 		leases, err := p.store.LeasesOf(ctx, task, name)
 		if err != nil {
@@ -78,7 +79,7 @@ func (p *partition) recallForgotten(ctx context.Context) error {
 		}
 		var lost []wire.Failure
 		for lease, claimed := range leases {
-			if p.holding.forgotten(lease, claimed) && len(lost) < wire.MaxSettle {
+			if _, ok := held[lease]; !ok && claimed.Before(since) && len(lost) < wire.MaxSettle {
 				lost = append(lost, wire.Failure{Run: wire.Run{Task: task, Lease: lease}, Verdict: wire.Retry, Error: errForgotten})
 			}
 		}

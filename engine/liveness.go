@@ -175,7 +175,7 @@ func (r *readiness) note(p *partition, which *map[*partition]bool) {
 	}
 	name, _ := p.node.current()
 	p.log.Info("ready", "node", wire.EngineOf(name), "tasks", len(p.tasks), "concurrency", p.cfg.Concurrency,
-		"clock_offset", time.Duration(p.offset.Load()).Round(time.Millisecond))
+		"clock_offset", p.clock.skew().Round(time.Millisecond))
 	if p.cfg.Observer.Ready != nil {
 		p.cfg.Observer.Ready()
 	}

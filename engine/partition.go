@@ -26,7 +26,7 @@ type partition struct {
 	swept    *sweepRequests
 	live     liveness
 
-	offset     atomic.Int64 // the clock of the partition's server minus this machine's, in ns
+	clock      clock        // of the partition's server
 	nodes      atomic.Int64 // that hold a lease
 	neighbours atomic.Int64 // partitions on the same server, this one included
 	unsure     bool         // after the intake: the node may hold runs that it never heard of
@@ -93,12 +93,7 @@ func (p *partition) sayOnce(text string) {
 }
 
 // redisNow is the time by Redis's clock, as far as this node knows it.
-func (p *partition) redisNow() time.Time {
-	return time.Now().Add(time.Duration(p.offset.Load()))
-}
+func (p *partition) redisNow() time.Time { return p.clock.now() }
 
 // noteClock learns Redis's clock from an answer that was asked for at sent.
-func (p *partition) noteClock(sent, redisTime time.Time) {
-	middle := sent.Add(time.Since(sent) / 2)
-	p.offset.Store(int64(redisTime.Sub(middle)))
-}
+func (p *partition) noteClock(sent, redisTime time.Time) { p.clock.note(sent, time.Now(), redisTime) }

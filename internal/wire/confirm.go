@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -69,10 +70,13 @@ func (s *Store) pipeConfirmed(ctx context.Context, c Confirm, script *redis.Scri
 	if ran.Err() != nil {
 		return nil, 0, ran.Err()
 	}
-	if err != nil {
+	if _, answered := errors.AsType[redis.Error](err); err != nil && !answered {
 		return nil, 0, err
 	}
 	confirmed, err := waited.Int()
+	if redis.HasErrorPrefix(err, "UNBLOCKED") { // the master was demoted meanwhile
+		confirmed, err = 0, nil
+	}
 	reply, ok := ran.Val().([]any)
 	if !ok {
 		reply = []any{ran.Val()}
