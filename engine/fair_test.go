@@ -15,11 +15,12 @@ import (
 	"github.com/keyfuse-io/keyfuse/registry"
 )
 
-// flood schedules many jobs of one task, due a second from now.
+// flood schedules many jobs of one task, due a second from now. In a cluster they
+// are in one partition: partitions have no turns.
 func (w *world) flood(task string, jobs, payload int) {
 	w.Helper()
 	for i := range jobs {
-		w.schedule(client.Spec{ID: fmt.Sprint(task, i), Task: task, Payload: make([]byte, payload), In: time.Second})
+		w.schedule(client.Spec{ID: fmt.Sprint("{flood}", task, i), Task: task, Payload: make([]byte, payload), In: time.Second})
 	}
 }
 
@@ -38,11 +39,11 @@ func floodLeavesTurns(w *world) {
 			}
 		}
 		w.flood(fmt.Sprint("flood", flood.place), flood.jobs, flood.payload)
-		w.schedule(client.Spec{ID: "last", Task: "marker", In: time.Second})
+		w.schedule(client.Spec{ID: "{flood}last", Task: "marker", In: time.Second})
 		<-time.After(time.Second)
 		n := w.start(tasks(handlers), engine.Config{Concurrency: flood.concurrency, Lease: calm})
 		before := 0
-		for n.fired().Job.ID != "last" {
+		for n.fired().Job.ID != "{flood}last" {
 			before++
 		}
 		if before > flood.jobs/2 {

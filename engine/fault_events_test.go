@@ -56,8 +56,7 @@ func (n *node) hears() {
 	n.w.Helper()
 	for i := range 20 {
 		id := fmt.Sprint("heard", i)
-		n.w.set(id, "x", 100*time.Millisecond)
-		n.w.set("class:"+id, "mail", 0)
+		n.w.setBare(id, "mail", 100*time.Millisecond)
 		f := n.fired()
 		if f.Job.ID != id {
 			n.w.Errorf("fired %+v", f)

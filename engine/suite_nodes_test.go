@@ -17,10 +17,10 @@ import (
 func oneClaim(w *world) {
 	const jobs = 300
 	var nodes []*node
-	ran := make(chan string, 10*jobs)
+	ran := make(chan registry.Job, 10*jobs)
 	for range 3 {
 		nodes = append(nodes, w.start(tasks(map[string]registry.Func{"mail": func(_ context.Context, job registry.Job) error {
-			ran <- job.ID
+			ran <- job
 			return nil
 		}}), engine.Config{}))
 	}
@@ -29,17 +29,16 @@ func oneClaim(w *world) {
 		if i%2 == 0 {
 			w.schedule(client.Spec{ID: id, Task: "mail", In: w.span})
 		} else {
-			w.set(id, "x", w.span)
-			w.set("class:"+id, "mail", 0)
+			w.setBare(id, "mail", w.span)
 		}
 	}
 	seen := make(map[string]bool)
 	for range jobs {
-		id := await(w, ran, "all jobs")
-		if seen[id] {
-			w.Fatalf("%s ran twice", id)
+		job := await(w, ran, "all jobs")
+		if seen[job.ID] || seen[job.RunID] {
+			w.Fatalf("%s, or another job as run %s, ran before", job.ID, job.RunID)
 		}
-		seen[id] = true
+		seen[job.ID], seen[job.RunID] = true, true
 	}
 	for _, n := range nodes {
 		n.stop()
@@ -52,8 +51,7 @@ func oneClaim(w *world) {
 func servesOwnTasks(w *world) {
 	n := w.start(tasks(map[string]registry.Func{"mail": nop}), engine.Config{})
 	w.schedule(client.Spec{ID: "a", Task: "cancel"})
-	w.set("bare", "x", w.span/2)
-	w.set("class:bare", "cancel", 0)
+	w.setBare("bare", "cancel", w.span/2)
 	n.firedNothing(w.span)
 	if got := w.states("a"); !slices.Equal(got, []client.State{client.Pending}) {
 		w.Errorf("nobody serves it, and it is %v", got)
@@ -170,12 +168,13 @@ func foreignExpiriesIgnored(w *world) {
 		w.Fatal(err)
 	}
 	for i := range 1000 {
-		w.set(fmt.Sprint("theirs:", i), "x", w.span/2)
+		w.set(w.fuse(fmt.Sprint("theirs:", i)), "x", w.span/2)
 	}
-	w.set("theirs:class", "x", w.span/2)
-	w.set("class:theirs:class", "mail", 0) // another tenant's job
-	w.set("keyfuse:thing", "x", w.span/2)
-	w.set("class:keyfuse:thing", "mail", 0)
+	w.set("untagged", "x", w.span/2)
+	w.set("class:untagged", "mail", 0)
+	w.setBare("theirs:class", "mail", w.span/2) // another tenant's job
+	w.set(w.names("").Of("thing"), "x", w.span/2)
+	w.set(w.names("").Class("keyfuse:thing"), "mail", 0)
 	before := log.lines.Load()
 	if _, err := jobs.Schedule(w.Context(), client.Spec{ID: "mine:1", Task: "mail", In: w.span}); err != nil {
 		w.Fatal(err)
@@ -186,41 +185,38 @@ func foreignExpiriesIgnored(w *world) {
 	if lines := log.lines.Load() - before; lines > 10 {
 		w.Errorf("%d lines in the log", lines)
 	}
-	if w.rdb.Exists(w.Context(), "class:theirs:class").Val() != 1 {
+	if w.left(w.class("theirs:class"), "class:untagged") != 2 {
 		w.Error("another tenant's class key is gone")
 	}
 }
 
 func badClassLeftAlone(w *world) {
-	w.set("class:empty", "", 0)
-	w.set("class:nameless", " payload", 0)
-	w.set("class:long", strings.Repeat("x", 129), 0)
-	w.rdb.LPush(w.Context(), "class:list", "mail")
-	w.set("class:class:nested", "mail", 0)
+	class := w.names("").Class // of one partition, for one sweep
+	w.set(class("empty"), "", 0)
+	w.set(class("nameless"), " payload", 0)
+	w.set(class("long"), strings.Repeat("x", 129), 0)
+	w.rdb.LPush(w.Context(), class("list"), "mail")
+	w.set(class("class:nested"), "mail", 0)
 	n := w.start(tasks(map[string]registry.Func{"mail": nop}), engine.Config{})
-	if s := await(w, n.sweeps, "a sweep"); s.Refused != 4 || s.Indexed != 0 {
+	if s := n.sweptSome(); s.Refused != 4 || s.Indexed != 0 {
 		w.Errorf("swept %+v", s)
 	}
-	w.set("odd", "x", w.span/2)
-	w.set("class:odd", " ", 0)
+	w.setBare("odd", " ", w.span/2)
 	n.firedNothing(w.span)
-	for _, key := range []string{"class:empty", "class:nameless", "class:long", "class:list", "class:class:nested", "class:odd"} {
-		if w.rdb.Exists(w.Context(), key).Val() != 1 {
-			w.Errorf("%s is gone", key)
-		}
+	if left := w.left(class("empty"), class("nameless"), class("long"), class("list"), class("class:nested"), w.class("odd")); left != 6 {
+		w.Errorf("%d of 6 are left", left)
 	}
 }
 
 func bigPayloadLeftAlone(w *world) {
 	n := w.start(tasks(map[string]registry.Func{"mail": nop}), engine.Config{MaxPayload: 100})
-	w.set("bare", "x", w.span)
-	w.set("class:bare", "mail "+strings.Repeat("x", 101), 0)
+	w.setBare("bare", "mail "+strings.Repeat("x", 101), w.span)
 	w.schedule(client.Spec{ID: "own", Task: "mail", Payload: make([]byte, 101), In: w.span / 2})
 	w.schedule(client.Spec{ID: "fits", Task: "mail", Payload: make([]byte, 100), In: 2 * w.span})
 	if f := n.fired(); f.Job.ID != "fits" {
 		w.Errorf("fired %+v", f)
 	}
-	if w.rdb.Exists(w.Context(), "class:bare", "class:own").Val() != 2 {
+	if w.left(w.class("bare"), w.class("own")) != 2 {
 		w.Error("a class key is gone")
 	}
 	_, err := w.jobs.Schedule(w.Context(), client.Spec{Task: "mail", Payload: make([]byte, client.DefaultMaxPayload+1)})
@@ -244,8 +240,7 @@ func anyBytes(w *world) {
 		if len(bare) > client.MaxID {
 			continue
 		}
-		w.set(bare, "", w.span)
-		w.set("class:"+bare, "mail "+payload, 0)
+		w.setBare(bare, "mail "+payload, w.span)
 		if f := n.fired(); f.Job.ID != bare || string(f.Job.Payload) != payload {
 			w.Errorf("%q: fired %+v", bare, f)
 		}
@@ -254,11 +249,12 @@ func anyBytes(w *world) {
 
 func eventsAlone(w *world) {
 	n := w.start(tasks(map[string]registry.Func{"mail": nop}), engine.Config{})
-	await(w, n.sweeps, "the first sweep; the next one is seconds away")
+	for range w.space.All() {
+		await(w, n.sweeps, "the first sweep; the next one is seconds away")
+	}
 	w.schedule(client.Spec{ID: "own", Task: "mail", In: time.Second})
-	w.set("bare", "x", 2*time.Second)
-	w.set("class:bare", "mail", 0)
-	w.rdb.Del(w.Context(), "keyfuse:due:mail")
+	w.setBare("bare", "mail", 2*time.Second)
+	w.rdb.Del(w.Context(), w.names("own").OfTask("due", "mail"))
 	for _, want := range []string{"own", "bare"} {
 		if f := n.fired(); f.Job.ID != want || f.Source != "event" {
 			w.Errorf("fired %+v, want %s", f, want)
@@ -267,13 +263,10 @@ func eventsAlone(w *world) {
 }
 
 func indexAlone(w *world) {
-	if err := w.rdb.ConfigSet(w.Context(), "notify-keyspace-events", "").Err(); err != nil {
-		w.Fatal(err)
-	}
-	w.set("bare", "x", 10*w.span)
-	w.set("class:bare", "mail", 0)
+	w.setFlags("")
+	w.setBare("bare", "mail", 10*w.span)
 	n := w.start(tasks(map[string]registry.Func{"mail": nop}), engine.Config{Notifications: engine.Off})
-	if s := await(w, n.sweeps, "a sweep"); s.Indexed != 1 {
+	if s := n.sweptSome(); s.Indexed != 1 {
 		w.Errorf("swept %+v", s)
 	}
 	w.schedule(client.Spec{ID: "own", Task: "mail", In: 20 * w.span})
@@ -282,7 +275,7 @@ func indexAlone(w *world) {
 			w.Errorf("fired %+v, want %s", f, want)
 		}
 	}
-	if got := w.rdb.ConfigGet(w.Context(), "notify-keyspace-events").Val()["notify-keyspace-events"]; got != "" {
+	if got := w.flags("bare"); got != "" {
 		w.Errorf("the flags were set to %q", got)
 	}
 }

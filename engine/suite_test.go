@@ -9,8 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/keyfuse-io/keyfuse/client"
 	"github.com/keyfuse-io/keyfuse/engine"
+	"github.com/keyfuse-io/keyfuse/internal/redistest"
 	"github.com/keyfuse-io/keyfuse/registry"
 )
 
@@ -64,6 +67,21 @@ func TestBubble(t *testing.T) {
 	}
 }
 
+// TestCluster has one cluster for all that must hold, which comes one after the
+// other: to start one takes seconds.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.StartCluster(t, 3, 0)
+	for _, s := range slices.Concat(suite, thresholds) {
+		t.Run(s.name, func(t *testing.T) {
+			w := newClusterWorld(t, cluster)
+			w.servers(func(ctx context.Context, rdb *redis.Client) error { return rdb.FlushAll(ctx).Err() })
+			w.setFlags("Ex")
+			s.test(w)
+		})
+	}
+}
+
 func TestRedis(t *testing.T) {
 	for _, s := range suite {
 		t.Run(s.name, func(t *testing.T) {
@@ -105,8 +123,8 @@ func runsPastAtOnce(w *world) {
 
 func runsBareJob(w *world) {
 	n := w.start(tasks(map[string]registry.Func{"cancel-order": nop}), engine.Config{})
-	w.set("order:42", "order:42", w.span)
-	w.set("class:order:42", "cancel-order 42 €", 0)
+	w.set(w.fuse("order:42"), "order:42", w.span)
+	w.set(w.class("order:42"), "cancel-order 42 €", 0)
 	if f := n.fired(); f.Job.ID != "order:42" || string(f.Job.Payload) != "42 €" || f.Late < 0 {
 		w.Errorf("fired %+v", f)
 	}
@@ -114,12 +132,10 @@ func runsBareJob(w *world) {
 }
 
 func runsMissedJobs(w *world) {
-	w.set("expired", "x", w.span)
-	w.set("class:expired", "mail", 0)
+	w.setBare("expired", "mail", w.span)
 	w.schedule(client.Spec{ID: "own", Task: "mail", In: w.span})
 	<-time.After(2 * w.span)
-	w.set("coming", "x", w.span)
-	w.set("class:coming", "mail", 0)
+	w.setBare("coming", "mail", w.span)
 	n := w.start(tasks(map[string]registry.Func{"mail": nop}), engine.Config{})
 	var ids []string
 	for range 3 {
@@ -141,7 +157,7 @@ func cancelWins(w *world) {
 		w.Errorf("cancelled twice: %v", err)
 	}
 	n.firedNothing(2 * w.span)
-	if n := w.rdb.Exists(w.Context(), "a", "class:a").Val(); n != 0 {
+	if n := w.left(w.fuse("a"), w.class("a")); n != 0 {
 		w.Errorf("%d keys are left", n)
 	}
 }
@@ -149,7 +165,7 @@ func cancelWins(w *world) {
 func rawCancelWins(w *world) {
 	n := w.start(tasks(map[string]registry.Func{"mail": nop}), engine.Config{})
 	w.schedule(client.Spec{ID: "a", Task: "mail", In: w.span})
-	w.rdb.Del(w.Context(), "class:a")
+	w.rdb.Del(w.Context(), w.class("a"))
 	n.firedNothing(2 * w.span)
 }
 
@@ -177,7 +193,7 @@ func rescheduleMoves(w *world) {
 func rawRescheduleWins(w *world) {
 	n := w.start(tasks(map[string]registry.Func{"mail": nop}), engine.Config{})
 	w.schedule(client.Spec{ID: "a", Task: "mail", In: w.span})
-	w.set("a", "again", 3*w.span)
+	w.set(w.fuse("a"), "again", 3*w.span)
 	n.firedNothing(2 * w.span)
 	if f := n.fired(); f.Job.ID != "a" || f.Late < 0 {
 		w.Errorf("fired %+v", f)
@@ -187,9 +203,9 @@ func rawRescheduleWins(w *world) {
 func immortalFuseHolds(w *world) {
 	n := w.start(tasks(map[string]registry.Func{"mail": nop}), engine.Config{})
 	w.schedule(client.Spec{ID: "a", Task: "mail", In: w.span})
-	w.rdb.Persist(w.Context(), "a")
+	w.rdb.Persist(w.Context(), w.fuse("a"))
 	n.firedNothing(2 * w.span)
-	w.rdb.PExpire(w.Context(), "a", w.span)
+	w.rdb.PExpire(w.Context(), w.fuse("a"), w.span)
 	if f := n.fired(); f.Job.ID != "a" {
 		w.Errorf("fired %+v", f)
 	}
@@ -229,9 +245,9 @@ func ifExists(w *world) {
 
 func foreignKeyStays(w *world) {
 	ctx := w.Context()
-	w.set("string", "data", 0)
-	w.rdb.HSet(ctx, "hash", "k", "v")
-	w.rdb.SAdd(ctx, "class:set", "v")
+	w.set(w.fuse("string"), "data", 0)
+	w.rdb.HSet(ctx, w.fuse("hash"), "k", "v")
+	w.rdb.SAdd(ctx, w.class("set"), "v")
 	for _, id := range []string{"string", "hash", "set"} {
 		for _, mode := range []client.IfExists{client.Fail, client.Replace, client.Keep} {
 			_, err := w.jobs.Schedule(ctx, client.Spec{ID: id, Task: "mail", In: w.span, IfExists: mode})
@@ -240,7 +256,7 @@ func foreignKeyStays(w *world) {
 			}
 		}
 	}
-	if got := w.rdb.Get(ctx, "string").Val() + w.rdb.HGet(ctx, "hash", "k").Val(); got != "datav" {
+	if got := w.rdb.Get(ctx, w.fuse("string")).Val() + w.rdb.HGet(ctx, w.fuse("hash"), "k").Val(); got != "datav" {
 		w.Errorf("the keys hold %q", got)
 	}
 }

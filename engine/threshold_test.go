@@ -66,7 +66,7 @@ func (w *world) hit(id string, by int64) client.Counted {
 // incr counts as any client would, and returns what it is told.
 func (w *world) incr(id string) int64 {
 	w.Helper()
-	n, err := w.rdb.Incr(w.Context(), id).Result()
+	n, err := w.rdb.Incr(w.Context(), w.fuse(id)).Result()
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -139,8 +139,10 @@ func windowFires(w *world) {
 		w.Errorf("due %s, want %s", f.Job.Due, ends)
 	}
 	n.firedNothing(w.span)
-	if left := w.rdb.Exists(w.Context(), "c", "class:c", "quiet", "class:quiet", "keyfuse:windows").Val(); left != 0 {
-		w.Errorf("%d keys are left", left)
+	for _, id := range []string{"c", "quiet"} {
+		if left := w.left(w.fuse(id), w.class(id), w.names(id).Of("windows")); left != 0 {
+			w.Errorf("%d keys of %s are left", left, id)
+		}
 	}
 }
 
@@ -163,12 +165,13 @@ func incrFires(w *world) {
 	w.incr("c")
 	w.incr("c")
 	w.until("the node to see it", func() bool { return w.windowOf("c") != nil })
-	if ttl := w.rdb.PTTL(w.Context(), "c").Val(); ttl <= 0 || w.rdb.Get(w.Context(), "class:c").Val() != "mail" {
-		w.Errorf("TTL %s, class %q", ttl, w.rdb.Get(w.Context(), "class:c").Val())
+	ttl, class := w.rdb.PTTL(w.Context(), w.fuse("c")).Val(), w.rdb.Get(w.Context(), w.class("c")).Val()
+	if ttl <= 0 || class != "mail" {
+		w.Errorf("TTL %s, class %q", ttl, class)
 	}
 	w.incr("c")
 	n.firedFor("c", registry.ReasonThreshold, 3)
-	if err := w.rdb.IncrBy(w.Context(), "c", 8).Err(); err != nil {
+	if err := w.rdb.IncrBy(w.Context(), w.fuse("c"), 8).Err(); err != nil {
 		w.Fatal(err)
 	}
 	n.firedFor("c", registry.ReasonThreshold, 8)
@@ -213,12 +216,13 @@ func patternsCount(w *world) {
 func foreignCounters(w *world) {
 	n := mailNode(w, engine.Config{IDPrefix: ""})
 	w.define(client.Threshold{ID: "c", Task: "mail", Count: 1, Within: far})
-	w.incr("other")
-	w.incr("keyfuse:x")
-	w.incr("class:x")
+	foreign := []string{w.fuse("other"), w.names("c").Of("x"), w.class("x"), "untagged"}
+	for _, key := range foreign {
+		w.rdb.Incr(w.Context(), key)
+	}
 	w.incr("c")
 	n.firedFor("c", registry.ReasonThreshold, 1)
-	for _, key := range []string{"other", "keyfuse:x"} {
+	for _, key := range foreign {
 		if ttl := w.rdb.PTTL(w.Context(), key).Val(); ttl != -1 {
 			w.Errorf("%s has TTL %s", key, ttl)
 		}
@@ -227,23 +231,20 @@ func foreignCounters(w *world) {
 
 func definedLater(w *world) {
 	n := mailNode(w, engine.Config{})
-	flags := func() string {
-		return w.rdb.ConfigGet(w.Context(), "notify-keyspace-events").Val()["notify-keyspace-events"]
-	}
-	before := flags()
+	before := w.flags("c")
 	w.define(client.Threshold{ID: "c", Task: "mail", Count: 1, Within: far})
 	for range 2 { // the first may come before the node listens, and is found by the check
 		w.incr("c")
 		n.firedFor("c", registry.ReasonThreshold, 1)
 	}
-	if got := flags(); len(got) != len(before)+1 {
+	if got := w.flags("c"); len(got) != len(before)+1 {
 		w.Errorf("flags %q, were %q", got, before)
 	}
 	if err := w.jobs.RemoveThreshold(w.Context(), "c"); err != nil {
 		w.Fatal(err)
 	}
 	if w.real { // the embedded one does not say which process it is
-		w.until("the flag to be taken back", func() bool { return flags() == before })
+		w.until("the flag to be taken back", func() bool { return w.flags("c") == before })
 	}
 	w.incr("c")
 	n.firedNothing(w.span / 10)
@@ -267,10 +268,10 @@ func countedWithoutEvents(w *world) {
 func plainRecipe(w *world) {
 	n := mailNode(w, engine.Config{})
 	w.incr("c")
-	if err := w.rdb.PExpire(w.Context(), "c", w.span).Err(); err != nil {
+	if err := w.rdb.PExpire(w.Context(), w.fuse("c"), w.span).Err(); err != nil {
 		w.Fatal(err)
 	}
-	w.set("class:c", "mail payload", 0)
+	w.set(w.class("c"), "mail payload", 0)
 	w.incr("c")
 	f := n.firedFor("c", registry.ReasonTimer, 0)
 	if string(f.Job.Payload) != "payload" {
@@ -283,10 +284,10 @@ func ownTTL(w *world) {
 	w.define(client.Threshold{ID: "c", Task: "mail", Count: 9, Within: 10 * w.span})
 	ends := w.hit("c", 4).Ends
 	w.incr("c")
-	if err := w.rdb.PExpire(w.Context(), "c", 5*w.span).Err(); err != nil {
+	if err := w.rdb.PExpire(w.Context(), w.fuse("c"), 5*w.span).Err(); err != nil {
 		w.Fatal(err)
 	}
-	w.until("the node to set it back", func() bool { return w.rdb.PTTL(w.Context(), "c").Val() > 10*w.span })
+	w.until("the node to set it back", func() bool { return w.rdb.PTTL(w.Context(), w.fuse("c")).Val() > 10*w.span })
 	if f := n.firedFor("c", registry.ReasonTimeout, 5); !f.Job.Due.Equal(ends) {
 		w.Errorf("due %s, want %s", f.Job.Due, ends)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/keyfuse-io/keyfuse/client"
 	"github.com/keyfuse-io/keyfuse/engine"
 	"github.com/keyfuse-io/keyfuse/internal/redistest"
+	"github.com/keyfuse-io/keyfuse/internal/wire"
 	"github.com/keyfuse-io/keyfuse/registry"
 )
 
@@ -26,6 +27,7 @@ type world struct {
 	open  func() redis.UniversalClient
 	dial  func(ctx context.Context, network, addr string) (net.Conn, error)
 	rdb   redis.UniversalClient
+	space *wire.Space
 	jobs  *client.Client
 	span  time.Duration // a while
 	lease time.Duration
@@ -56,12 +58,21 @@ func onServer(t *testing.T, server *redistest.Server, test func(w *world)) {
 func (w *world) begin(addr string, test func(w *world)) {
 	w.addr = addr
 	w.open = func() redis.UniversalClient { return w.clientVia(addr, w.dial) }
+	w.connect(client.Config{})
+	test(w)
+}
+
+// connect makes what a test itself uses.
+func (w *world) connect(cfg client.Config) {
+	w.Helper()
 	w.rdb = w.open()
 	var err error
-	if w.jobs, err = client.New(w.rdb, client.Config{}); err != nil {
+	if w.space, err = wire.NewSpace(w.rdb); err != nil {
 		w.Fatal(err)
 	}
-	test(w)
+	if w.jobs, err = client.New(w.rdb, cfg); err != nil {
+		w.Fatal(err)
+	}
 }
 
 type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -167,6 +178,17 @@ func (n *node) fired() engine.Firing {
 	return await(n.w, n.firings, "a firing")
 }
 
+// sweptSome waits for a sweep that found something.
+func (n *node) sweptSome() engine.Sweep {
+	n.w.Helper()
+	for {
+		s := await(n.w, n.sweeps, "a sweep that finds something")
+		if s != (engine.Sweep{Took: s.Took}) {
+			return s
+		}
+	}
+}
+
 // firedNothing checks that nothing else has fired by the time that a job which
 // is scheduled now, so long from now, does. The node must serve task "marker".
 func (n *node) firedNothing(in time.Duration) {
@@ -192,6 +214,67 @@ func (w *world) set(key, value string, ttl time.Duration) {
 	if err := w.rdb.Set(w.Context(), key, value, ttl).Err(); err != nil {
 		w.Fatal(err)
 	}
+}
+
+// fuse and class are an id's keys.
+func (w *world) fuse(id string) string  { return w.names(id).Fuse(id) }
+func (w *world) class(id string) string { return w.names(id).Class(id) }
+
+// names are those of the keys where an id is.
+func (w *world) names(id string) wire.Names { return w.space.Of(id).Names }
+
+// setBare sets a job as any client would.
+func (w *world) setBare(id, class string, ttl time.Duration) {
+	w.Helper()
+	w.set(w.fuse(id), "x", ttl)
+	w.set(w.class(id), class, 0)
+}
+
+// left is how many of some keys there are.
+func (w *world) left(keys ...string) int {
+	w.Helper()
+	left := 0
+	for _, key := range keys { // one by one: they may be in several slots
+		n, err := w.rdb.Exists(w.Context(), key).Result()
+		if err != nil {
+			w.Fatal(err)
+		}
+		left += int(n)
+	}
+	return left
+}
+
+// servers does something on each server, or master of a cluster.
+func (w *world) servers(do func(ctx context.Context, rdb *redis.Client) error) {
+	w.Helper()
+	var err error
+	switch rdb := w.rdb.(type) {
+	case *redis.ClusterClient:
+		err = rdb.ForEachMaster(w.Context(), do)
+	case *redis.Client:
+		err = do(w.Context(), rdb)
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// setFlags sets notify-keyspace-events.
+func (w *world) setFlags(flags string) {
+	w.Helper()
+	w.servers(func(ctx context.Context, rdb *redis.Client) error {
+		return rdb.ConfigSet(ctx, "notify-keyspace-events", flags).Err()
+	})
+}
+
+// flags are those of the server that holds an id.
+func (w *world) flags(id string) string {
+	w.Helper()
+	server, err := w.space.Of(id).Server(w.Context())
+	if err != nil {
+		w.Fatal(err)
+	}
+	return server.ConfigGet(w.Context(), "notify-keyspace-events").Val()["notify-keyspace-events"]
 }
 
 // tasks makes a registry of a handler a name, with a task "marker" that does
