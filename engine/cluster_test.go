@@ -30,7 +30,9 @@ func onCluster(t *testing.T, test func(w *world, cluster *redistest.Cluster)) {
 func newClusterWorld(t *testing.T, cluster *redistest.Cluster) *world {
 	w := &world{T: t, span: 200 * time.Millisecond, lease: 2 * time.Second, real: true}
 	w.open = func() redis.UniversalClient {
-		return cluster.Client(t, func(o *redis.ClusterOptions) { o.ContextTimeoutEnabled = true })
+		return cluster.Client(t, func(o *redis.ClusterOptions) {
+			o.ContextTimeoutEnabled, o.Username, o.Password = true, w.user.name, w.user.password
+		})
 	}
 	w.connect(client.Config{})
 	return w

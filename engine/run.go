@@ -51,7 +51,7 @@ func (p *partition) run(task registry.Task, run wire.Run) {
 	name, lease := p.node.current()
 	job := jobOf(run)
 	out := outcome{Firing: Firing{Job: job, Source: run.Source, Err: errGoexit, Late: p.redisNow().Sub(run.Due)}, run: run}
-	if run.Node() != name { // the lease was lost while it waited for a place
+	if run.Node() != name || p.node.left(1) <= 0 { // the lease was lost while it waited for a place, or this process stood still
 		out.Outcome, out.Err = Returned, ErrLeaseLost
 		p.out.add(out)
 		return

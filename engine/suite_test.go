@@ -77,6 +77,7 @@ func TestCluster(t *testing.T) {
 			w := newClusterWorld(t, cluster)
 			w.servers(func(ctx context.Context, rdb *redis.Client) error { return rdb.FlushAll(ctx).Err() })
 			w.setFlags("Ex")
+			w.leastRights()
 			s.test(w)
 		})
 	}
@@ -86,7 +87,10 @@ func TestRedis(t *testing.T) {
 	for _, s := range suite {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			onRedis(t, s.test)
+			onRedis(t, func(w *world) {
+				w.leastRights()
+				s.test(w)
+			})
 		})
 	}
 }

@@ -32,6 +32,7 @@ type world struct {
 	span  time.Duration // a while
 	lease time.Duration
 	real  bool // no bubble
+	user  user // as whom open connects; the default one if it is empty
 
 	server *redistest.Server // nil unless it is one alone
 }
@@ -79,7 +80,7 @@ type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
 
 func (w *world) clientVia(addr string, dial dialer) *redis.Client {
 	rdb := redis.NewClient(&redis.Options{
-		Addr: addr, Dialer: dial, ContextTimeoutEnabled: true,
+		Addr: addr, Dialer: dial, ContextTimeoutEnabled: true, Username: w.user.name, Password: w.user.password,
 		DialerRetries:            1, // a dial that waits to be made again outlives its client, and its bubble
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
