@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
@@ -97,6 +98,9 @@ func (e endpoint) dial(retries int) redis.UniversalClient {
 	opts.ContextTimeoutEnabled = true
 	opts.MaxRetries = retries
 	opts.DialerRetries = 1
+	// A NAT may forget a connection that is idle for some minutes: the next command on
+	// it would wait in vain for its read timeout.
+	opts.ConnMaxIdleTime = cmp.Or(opts.ConnMaxIdleTime, time.Minute)
 	opts.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	switch e.kind {
 	case kindSentinel:
