@@ -13,6 +13,8 @@ usage: ./test.sh [command]
   unit [PACKAGE...]    all tests, or the packages', with the race detector
   bench [PACKAGE...]   the benchmarks
   fuzz [TIME]          each fuzz test for TIME (default 10s)
+  faults [SEED]        1,000,000 jobs under 200 faults, then failovers: half an
+                       hour; KEYFUSE_FAULT_… changes it, see internal/faults
   help                 this text
 
 Works from any directory, as ./test.sh or by its path. Needs Go, a C compiler
@@ -202,6 +204,20 @@ fuzz() {
   done
 }
 
+# A run that fails keeps its records, and says where.
+faults() {
+  local run=(go test ./internal/faults -count=1 -timeout 3h -v -run)
+  need_redis
+  export KEYFUSE_FAULT_SEED=${1:-${KEYFUSE_FAULT_SEED:-$RANDOM$RANDOM}}
+  export KEYFUSE_FAULT_LEASE=${KEYFUSE_FAULT_LEASE:-15s} KEYFUSE_FAULT_DAEMONS=${KEYFUSE_FAULT_DAEMONS:-3}
+  local jobs=${KEYFUSE_FAULT_JOBS:-1000000} faults=${KEYFUSE_FAULT_FAULTS:-200}
+  export KEYFUSE_FAULT_JOBS=$jobs KEYFUSE_FAULT_FAULTS=$faults
+  step "faults, seed $KEYFUSE_FAULT_SEED" "${run[@]}" '^TestFaults$'
+  KEYFUSE_FAULT_JOBS=$((jobs / 20 + 1)) KEYFUSE_FAULT_FAULTS=$((faults / 10 + 1))
+  step "faults with Sentinel" "${run[@]}" '^TestFaultSentinel$'
+  step "faults of a cluster" "${run[@]}" '^TestFaultCluster$'
+}
+
 what=${1:-all}
 if (($#)); then shift; fi
 case $what in
@@ -210,7 +226,7 @@ case $what in
     checks
     unit "$@"
     ;;
-  checks | unit | bench | fuzz)
+  checks | unit | bench | fuzz | faults)
     need_go
     "$what" "$@"
     ;;
