@@ -4,6 +4,7 @@ package docs_test
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -112,5 +113,43 @@ func TestTheTagsOfPartitionsAreAsDocumented(t *testing.T) {
 	example := space.Of("order:42").Fuse("order:42")
 	if !strings.Contains(string(text), "SET "+example+" ") {
 		t.Errorf("order:42 is %s", example)
+	}
+}
+
+var row = regexp.MustCompile(`\*([^*|]+)\*`)
+
+// TestDocumentsNameRowsOfTestsThatExist: what stands between two * in a table of
+// failures is how a row of a table of tests begins.
+func TestDocumentsNameRowsOfTestsThatExist(t *testing.T) {
+	var tests strings.Builder
+	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, "_test.go") {
+			var text []byte
+			text, err = os.ReadFile(path)
+			tests.Write(text)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "docs", "guarantees.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for line := range strings.Lines(string(text)) {
+		for _, m := range row.FindAllStringSubmatch(line, -1) {
+			if !strings.HasPrefix(line, "| ") {
+				continue
+			}
+			found++
+			if name := strings.TrimSuffix(m[1], "…"); !strings.Contains(tests.String(), `"`+strings.TrimSpace(name)) {
+				t.Errorf("guarantees.md names %q, which begins no row", m[1])
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("%d rows are named", found)
 	}
 }
