@@ -133,9 +133,9 @@ func (c *Client) chunk(ctx context.Context, specs []Spec) ([]Result, error) {
 	mode := cmp.Or(specs[0].IfExists, Fail)
 	failed, err := wire.Group(jobs, func(job wire.ArmJob) *wire.Store { return c.space.Of(job.ID) }, wire.MaxArm,
 		func(store *wire.Store, jobs []wire.ArmJob, at []int) (int, error) {
-			armed, _, replicas, err := store.ArmConfirmed(ctx, c.confirm(), mode, mathrand.Int64(), jobs)
+			armed, _, confirmed, err := store.ArmConfirmed(ctx, c.confirm(), mode, mathrand.Int64(), jobs)
 			for i, a := range armed {
-				results[places[at[i]]].settle(a, replicas, c.cfg.WaitReplicas)
+				results[places[at[i]]].settle(a, confirmed, c.cfg.WaitReplicas)
 			}
 			return len(armed), err
 		})
@@ -149,9 +149,9 @@ func (c *Client) confirm() wire.Confirm {
 	return wire.Confirm{Replicas: c.cfg.WaitReplicas, Timeout: c.cfg.WaitTimeout}
 }
 
-func (r *Result) settle(a wire.ArmResult, replicas, wanted int) {
-	r.Due, r.Replicas = a.Due, replicas
-	r.Err = unconfirmed(r.ID, replicas, wanted)
+func (r *Result) settle(a wire.ArmResult, confirmed wire.Confirmed, wanted int) {
+	r.Due, r.Replicas = a.Due, confirmed.Replicas
+	r.Err = unconfirmed(r.ID, confirmed, wanted)
 	switch a.Outcome {
 	case wire.ArmedReplaced:
 		r.Replaced = true
@@ -170,11 +170,14 @@ func (r *Result) settle(a wire.ArmResult, replicas, wanted int) {
 	}
 }
 
-func unconfirmed(id string, replicas, wanted int) error {
-	if replicas >= wanted {
+func unconfirmed(id string, confirmed wire.Confirmed, wanted int) error {
+	switch {
+	case wanted == 0 || confirmed.Err == nil && confirmed.Replicas >= wanted:
 		return nil
+	case confirmed.Err != nil:
+		return fmt.Errorf("%w: nobody could be asked who has %q, which is scheduled all the same: %w", ErrUnconfirmed, id, confirmed.Err)
 	}
-	return fmt.Errorf("%w: %d of %d have %q, which is scheduled all the same", ErrUnconfirmed, replicas, wanted, id)
+	return fmt.Errorf("%w: %d of %d have %q, which is scheduled all the same", ErrUnconfirmed, confirmed.Replicas, wanted, id)
 }
 
 func (c *Client) check(spec Spec) error {
@@ -260,7 +263,7 @@ func (c *Client) move(ctx context.Context, id string, when wire.When, manual boo
 	if manual { // it is due now: soon there is nothing left to lose
 		confirm = wire.Confirm{}
 	}
-	moved, replicas, err := c.space.Of(id).MoveConfirmed(ctx, confirm, id, when, manual)
+	moved, confirmed, err := c.space.Of(id).MoveConfirmed(ctx, confirm, id, when, manual)
 	if err != nil {
 		return Job{}, err
 	}
@@ -274,7 +277,7 @@ func (c *Client) move(ctx context.Context, id string, when wire.When, manual boo
 	if err := met(id, moved.Outcome, moved.RunID); err != nil {
 		return job, err
 	}
-	return job, unconfirmed(id, replicas, confirm.Replicas)
+	return job, unconfirmed(id, confirmed, confirm.Replicas)
 }
 
 // Cancel removes what has not started of a job, and closes the window that is

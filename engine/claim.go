@@ -29,6 +29,8 @@ type claimer struct {
 	seq  int64 // of the last claim that was answered
 
 	failures int // since then
+
+	recalled time.Time // when forgotten runs were last looked for, by Redis's clock
 }
 
 func (p *partition) claimLoop(ctx context.Context) {
@@ -44,6 +46,7 @@ func (p *partition) claimLoop(ctx context.Context) {
 		case <-p.look:
 		}
 		wait := c.claimAll(ctx)
+		c.recallIfDue(ctx)
 		p.ready.hasClaimed(p)
 		timer.Reset(wait)
 	}
@@ -57,15 +60,17 @@ func (c *claimer) claimAll(ctx context.Context) time.Duration {
 		poll = pollDegraded
 	}
 	for ctx.Err() == nil {
-		room := c.pool.reserve(min(claimRuns, c.out.room()), c.look)
-		if room.runs == 0 || len(room.wants) == 0 {
-			c.pool.release(room)
-			return poll // whoever frees room gives a hint
+		failed := c.failures > 0
+		var room room // after a failure it only asks what the same call took: the next one may hang too
+		if !failed {
+			if room = c.pool.reserve(min(claimRuns, c.out.room()), c.look); room.runs == 0 {
+				return poll // whoever frees room gives a hint
+			}
 		}
 		sent := time.Now()
 		claimed, err := c.claim(ctx, room)
 		if err == nil { // before any of them can be settled
-			c.holding.claimed(claimed.Now, claimed.Runs, claimed.Broken)
+			c.holding.claimed(claimed.Runs, claimed.Broken)
 		}
 		c.pool.add(room, c.partition, claimed.Runs)
 		if errors.Is(err, wire.ErrNodeGone) {
@@ -80,6 +85,9 @@ func (c *claimer) claimAll(ctx context.Context) time.Duration {
 		c.failures = 0
 		c.noteClock(sent, claimed.Now)
 		c.bury(claimed.Broken)
+		if failed {
+			continue
+		}
 		wait := poll
 		if !claimed.Next.IsZero() {
 			wait = min(claimed.Next.Sub(c.redisNow()), poll)
@@ -98,6 +106,11 @@ func (c *claimer) claim(ctx context.Context, r room) (wire.Claimed, error) {
 	name, _ := c.partition.node.current()
 	if name != c.node {
 		c.node, c.seq = name, 0
+	}
+	if c.space.IsCluster() { // what hangs keeps room from the partitions of other servers
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, callLimit/4)
+		defer cancel()
 	}
 	claimed, err := c.store.Claim(ctx, wire.ClaimRequest{
 		Node: name, Seq: c.seq + 1, Runs: r.runs, Bytes: claimBytes, Tasks: r.wants, MaxPayload: c.cfg.MaxPayload,

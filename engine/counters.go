@@ -23,9 +23,9 @@ type counters struct {
 	matcher *wire.Matcher
 	version int64 // of the definitions that matcher knows
 	ids     map[string]struct{}
-	lost    bool   // ids were forgotten
-	deaf    bool   // Redis does not let this user hear of counters
-	changed func() // called when the first definition comes or the last one goes
+	lost    bool    // ids were forgotten
+	deaf    bool    // Redis does not let this user hear of counters
+	changed *func() // called when the first definition comes or the last one goes
 
 	// The sweep loop's own: when all counters were looked at last, and the flags.
 	checked, flagged time.Time
@@ -90,7 +90,7 @@ func (c *counters) know(version int64, ids []string) {
 	changed := c.changed
 	c.mu.Unlock()
 	if switched && changed != nil {
-		changed()
+		(*changed)()
 	}
 }
 
@@ -124,11 +124,14 @@ func (c *counters) meet(version int64) {
 func (c *counters) onChange(f func()) (forget func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.changed = f
+	mine := &f
+	c.changed = mine
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.changed = nil
+		if c.changed == mine { // else another subscription has begun before this one could end
+			c.changed = nil
+		}
 	}
 }
 

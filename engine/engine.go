@@ -90,7 +90,7 @@ type Config struct {
 // engine's own goroutines, which wait for them.
 type Observer struct {
 	// Ready is called once: the node hears events, or knows that it can't, and
-	// has made its first claim.
+	// has made its first claim. Of a cluster some partitions are enough after 10 s.
 	Ready func()
 	// Settled is called for each firing whose outcome is in Redis.
 	Settled func(Firing)
@@ -124,9 +124,14 @@ type Engine struct {
 	ready    readiness
 }
 
+// callLimit is how long a call may take before it is made again, which loses nothing:
+// a frozen server must not hold up what others do, nor a shutdown.
+const callLimit = 2 * time.Second
+
 // New makes an engine for the tasks of a registry, which must not change any
 // more. rdb stays the caller's to close; for a cluster it is a
-// *redis.ClusterClient. Errors are mistakes in cfg.
+// *redis.ClusterClient. Give it ContextTimeoutEnabled, or a frozen Redis is noticed
+// late. Errors are mistakes in cfg.
 func New(rdb redis.UniversalClient, reg *registry.Registry, cfg Config) (*Engine, error) {
 	cfg, err := cfg.complete()
 	if err != nil {
@@ -136,7 +141,7 @@ func New(rdb redis.UniversalClient, reg *registry.Registry, cfg Config) (*Engine
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{cfg: cfg, log: cfg.Logger, space: space, tasks: reg.Names(), remap: newHint()}
+	e := &Engine{cfg: cfg, log: cfg.Logger, space: space.Within(callLimit), tasks: reg.Names(), remap: newHint()}
 	e.pool = newPool(cfg.Concurrency, reg)
 	e.troubles.log = cfg.Logger
 	name := strings.ToLower(rand.Text()[:10])
@@ -181,6 +186,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	alive, stopBeating := context.WithCancel(work)
 	defer stopBeating()
 
+	defer time.AfterFunc(readyPatience, func() { e.ready.hurry(e) }).Stop()
 	var beating, settling, taking sync.WaitGroup
 	taking.Go(func() { e.listenLoop(intake) })
 	for _, p := range e.parts {

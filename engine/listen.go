@@ -182,6 +182,9 @@ func (l *listener) hear(m *redis.Message) {
 }
 
 func (l *listener) heardExpired(key string) {
+	for _, p := range l.parts {
+		p.live.stir()
+	}
 	if wire.IsInternal(key) {
 		for _, p := range l.parts {
 			if name, _ := p.node.current(); key == p.store.Canary(name) {

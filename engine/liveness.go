@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/keyfuse-io/keyfuse/internal/wire"
@@ -18,7 +20,9 @@ type liveness struct {
 	beats   int // heartbeats since the canary was last heard
 	silent  int // times that silence was noticed since then
 	why     string
-	silence func()
+	silence *func()
+
+	stirred atomic.Bool // any expiry was heard of since the last check
 }
 
 // canaryBeats is how many heartbeats may pass without the canary: one lays it,
@@ -39,6 +43,13 @@ func (l *liveness) heard() {
 	l.set("")
 }
 
+// stir notes any event. It is called for each, and so does little.
+func (l *liveness) stir() {
+	if !l.stirred.Load() {
+		l.stirred.Store(true)
+	}
+}
+
 // stillSilent says that subscribing anew has not helped so far: then another
 // sweep for it would find no more than the next one that comes anyway.
 func (l *liveness) stillSilent() bool {
@@ -50,6 +61,9 @@ func (l *liveness) stillSilent() bool {
 // check breaks the subscription if the canary was not heard for too long.
 func (l *liveness) check() {
 	l.mu.Lock()
+	if l.stirred.Swap(false) { // in a flood the canary is far behind
+		l.beats = 0
+	}
 	silent := l.beats >= canaryBeats && l.silence != nil
 	silence := l.silence
 	if silent {
@@ -59,7 +73,7 @@ func (l *liveness) check() {
 	l.mu.Unlock()
 	if silent {
 		l.set(errSilent.Error())
-		silence()
+		(*silence)()
 	}
 }
 
@@ -68,11 +82,14 @@ func (l *liveness) check() {
 func (l *liveness) onSilence(f func()) (forget func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.silence, l.beats = f, 0
+	mine := &f
+	l.silence, l.beats = mine, 0
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.silence = nil
+		if l.silence == mine { // else another subscription has begun before this one could end
+			l.silence = nil
+		}
 	}
 }
 
@@ -150,12 +167,15 @@ func (p *partition) tellDegraded(why string) {
 }
 
 // readiness tells once that the engine is ready: that it has subscribed and claimed
-// in all partitions.
+// in all partitions, or after a while in some.
 type readiness struct {
 	mu                  sync.Mutex
 	subscribed, claimed map[*partition]bool
-	told                bool
+	hurried, told       bool
 }
+
+// readyPatience is how long partitions are waited for whose server is away.
+const readyPatience = 10 * time.Second
 
 func (r *readiness) isSubscribed(p *partition) { r.note(p, &r.subscribed) }
 func (r *readiness) hasClaimed(p *partition)   { r.note(p, &r.claimed) }
@@ -166,17 +186,42 @@ func (r *readiness) note(p *partition, which *map[*partition]bool) {
 		*which = make(map[*partition]bool)
 	}
 	(*which)[p] = true
-	all := len(p.parts)
-	tell := len(r.subscribed) == all && len(r.claimed) == all && !r.told
+	r.mu.Unlock()
+	r.tell(p.Engine)
+}
+
+// hurry makes it enough that some partitions are ready.
+func (r *readiness) hurry(e *Engine) {
+	r.mu.Lock()
+	r.hurried = true
+	r.mu.Unlock()
+	r.tell(e)
+}
+
+func (r *readiness) tell(e *Engine) {
+	r.mu.Lock()
+	ready := make([]*partition, 0, len(e.parts))
+	for _, p := range e.parts {
+		if r.subscribed[p] && r.claimed[p] {
+			ready = append(ready, p)
+		}
+	}
+	tell := !r.told && (len(ready) == len(e.parts) || r.hurried && len(ready) > 0)
 	r.told = r.told || tell
 	r.mu.Unlock()
 	if !tell {
 		return
 	}
-	name, _ := p.node.current()
-	p.log.Info("ready", "node", wire.EngineOf(name), "tasks", len(p.tasks), "concurrency", p.cfg.Concurrency,
-		"clock_offset", p.clock.skew().Round(time.Millisecond))
-	if p.cfg.Observer.Ready != nil {
-		p.cfg.Observer.Ready()
+	name, _ := ready[0].node.current()
+	attrs := []any{
+		"node", wire.EngineOf(name), "tasks", len(e.tasks), "concurrency", e.cfg.Concurrency,
+		"clock_offset", ready[0].clock.skew().Round(time.Millisecond),
+	}
+	if len(ready) < len(e.parts) {
+		attrs = append(attrs, "partitions", fmt.Sprintf("%d of %d", len(ready), len(e.parts)))
+	}
+	e.log.Info("ready", attrs...)
+	if e.cfg.Observer.Ready != nil {
+		e.cfg.Observer.Ready()
 	}
 }

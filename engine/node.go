@@ -20,6 +20,7 @@ type node struct {
 	mu     sync.Mutex
 	losses int
 	name   string
+	was    string          // the name before, until Redis knows that it is given up
 	lost   context.Context // ends when the lease of this name is lost; all handlers' context
 	end    context.CancelCauseFunc
 	beaten bool // this name has had a heartbeat
@@ -33,6 +34,7 @@ func newNode(rule func(losses int) string) *node {
 }
 
 func (n *node) rename() {
+	n.was = n.name
 	n.losses++
 	n.name = n.rule(n.losses)
 	n.lost, n.end = context.WithCancelCause(context.Background())
@@ -53,11 +55,15 @@ func (n *node) stop() {
 	n.end(ErrShutdown)
 }
 
-// beating is the name for the next heartbeat, and whether it is its first one.
-func (n *node) beating() (name string, first bool) {
+// beating is the name for the next heartbeat, whether it is its first one, and then
+// the name before.
+func (n *node) beating() (name string, first bool, was string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.name, !n.beaten
+	if n.beaten {
+		return n.name, false, ""
+	}
+	return n.name, true, n.was
 }
 
 // renewed notes a name's heartbeat that was sent at a time and answered. It
@@ -117,7 +123,10 @@ func (p *partition) beatLoop(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		p.live.check()
+		if p.cfg.Notifications != Off {
+			p.live.check()
+			p.live.beating()
+		}
 		p.note("heartbeat", p.beat(ctx))
 	}
 }
@@ -136,14 +145,10 @@ func (p *partition) leaseLoop(ctx context.Context) {
 func (p *partition) beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, p.beatEvery())
 	defer cancel()
-	name, first := p.node.beating()
+	name, first, was := p.node.beating()
 	sent := time.Now()
-	canary := p.cfg.Notifications != Off
-	if canary {
-		p.live.beating()
-	}
 	beat, err := p.store.Beat(ctx, wire.Pulse{
-		Node: name, First: first, Lease: p.leaseLength(), Info: p.describe(), Canary: canary,
+		Node: name, First: first, Was: was, Lease: p.leaseLength(), Info: p.describe(), Canary: p.cfg.Notifications != Off,
 	})
 	if err != nil {
 		return err

@@ -78,7 +78,7 @@ type room struct {
 	wants []wire.Want
 }
 
-// reserve keeps room for a claim of most runs, until add or release. The tasks come
+// reserve keeps room for a claim of most runs, until add. The tasks come
 // in another order for each claim, since the first ones get the odd shares. If there
 // is not room for every task, more is given when there is some.
 func (p *pool) reserve(most int, more hint) room {
@@ -104,6 +104,9 @@ func (p *pool) reserve(most int, more hint) room {
 			l.reserved += n
 		}
 	}
+	if len(r.wants) == 0 {
+		r.runs = 0
+	}
 	p.reserved += r.runs
 	if total <= 0 || free < len(p.lines) {
 		p.full = enlist(p.full, more)
@@ -114,13 +117,7 @@ func (p *pool) reserve(most int, more hint) room {
 	return r
 }
 
-// release ends a reservation, and tells who could not have that room.
-func (p *pool) release(r room) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.unreserve(r)
-}
-
+// unreserve ends a reservation, and tells who could not have that room.
 func (p *pool) unreserve(r room) {
 	p.reserved -= r.runs
 	for _, want := range r.wants {

@@ -78,9 +78,6 @@ func (p *partition) sweepLoop(ctx context.Context) {
 		if err == nil && mine {
 			err = p.check(ctx, since)
 		}
-		if err == nil && p.holding.isDue(since, p.redisNow()) {
-			err = p.recallForgotten(ctx)
-		}
 		p.note("sweeping", err)
 		if err != nil {
 			p.swept.asked.give()

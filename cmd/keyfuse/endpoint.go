@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"log/slog"
 	"net"
 	"net/url"
@@ -80,7 +79,10 @@ func embeddedAt(raw string) (addr string, ok bool) {
 
 func parseURL(raw string) (*redis.Options, error) {
 	opts, err := redis.ParseURL(raw)
-	if _, shows := errors.AsType[*url.Error](err); shows {
+	parsed, urlErr := url.Parse(raw)
+	// A / ? or # in a password ends what is taken for the host: then the rest of it is
+	// taken for something else, and stands in the error.
+	if urlErr != nil || parsed.Scheme != "unix" && strings.Contains(parsed.Path+parsed.RawQuery+parsed.Fragment, "@") {
 		return nil, usagef("the URL of Redis is no URL: in its user name and password, write special characters as %%XX")
 	}
 	if err != nil {

@@ -56,7 +56,7 @@ func (s *Store) Arm(ctx context.Context, mode IfExists, token int64, jobs []ArmJ
 
 // ArmConfirmed is Arm, and says how many replicas have the jobs, those that were
 // kept included.
-func (s *Store) ArmConfirmed(ctx context.Context, c Confirm, mode IfExists, token int64, jobs []ArmJob) ([]ArmResult, time.Time, int, error) {
+func (s *Store) ArmConfirmed(ctx context.Context, c Confirm, mode IfExists, token int64, jobs []ArmJob) ([]ArmResult, time.Time, Confirmed, error) {
 	args := make([]any, 0, 3+4*len(jobs))
 	args = append(args, string(mode), s.Wake(s.db), token)
 	for _, job := range jobs {
@@ -67,7 +67,7 @@ func (s *Store) ArmConfirmed(ctx context.Context, c Confirm, mode IfExists, toke
 		err = need(reply, 1+2*len(jobs))
 	}
 	if err != nil {
-		return nil, time.Time{}, 0, err
+		return nil, time.Time{}, Confirmed{}, err
 	}
 	results := make([]ArmResult, len(jobs))
 	for i := range results {

@@ -62,7 +62,7 @@ func (s *Store) Move(ctx context.Context, id string, when When, manual bool) (Mo
 }
 
 // MoveConfirmed is Move, and says how many replicas have the new time.
-func (s *Store) MoveConfirmed(ctx context.Context, c Confirm, id string, when When, manual bool) (MoveResult, int, error) {
+func (s *Store) MoveConfirmed(ctx context.Context, c Confirm, id string, when When, manual bool) (MoveResult, Confirmed, error) {
 	how := "timer"
 	if manual {
 		how = "manual"
@@ -72,7 +72,7 @@ func (s *Store) MoveConfirmed(ctx context.Context, c Confirm, id string, when Wh
 		err = need(reply, 4)
 	}
 	if err != nil {
-		return MoveResult{}, 0, err
+		return MoveResult{}, Confirmed{}, err
 	}
 	moved := MoveResult{Changed(asInt(reply[0])), msTime(asInt(reply[1])), asString(reply[2]), asString(reply[3]), 0}
 	if len(reply) > 4 {

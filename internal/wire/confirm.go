@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -15,20 +16,26 @@ type Confirm struct {
 	Timeout  time.Duration // how long to wait for them at most
 }
 
+// Confirmed is what came of it.
+type Confirmed struct {
+	Replicas int
+	Err      error // why none were asked, or nil
+}
+
 // runConfirmed is run, and then waits for replicas; it gives how many of them have
 // whatever the script wrote or found. Both go over one connection in one pipeline:
 // so WAIT can't be answered by another server than the one that ran the script.
-func (s *Store) runConfirmed(ctx context.Context, c Confirm, script *redis.Script, args ...any) ([]any, int, error) {
+func (s *Store) runConfirmed(ctx context.Context, c Confirm, script *redis.Script, args ...any) ([]any, Confirmed, error) {
 	if c.Replicas == 0 {
 		reply, err := s.run(ctx, script, args...)
-		return reply, 0, err
+		return reply, Confirmed{}, err
 	}
 	for until := time.Now().Add(movingPatience); ; {
 		reply, confirmed, err := s.pipeConfirmed(ctx, c, script, args)
 		switch {
 		case redis.HasErrorPrefix(err, "NOSCRIPT"):
 			if err = s.loadThere(ctx, script); err != nil {
-				return nil, 0, err
+				return nil, Confirmed{}, err
 			}
 			continue
 		case isElsewhere(err):
@@ -37,7 +44,7 @@ func (s *Store) runConfirmed(ctx context.Context, c Confirm, script *redis.Scrip
 			return reply, confirmed, s.lookAgain(ctx, err)
 		}
 		if err := pauseMoving(ctx, until); err != nil {
-			return nil, 0, err
+			return nil, Confirmed{}, err
 		}
 	}
 }
@@ -56,30 +63,34 @@ func (s *Store) loadThere(ctx context.Context, script *redis.Script) error {
 	return script.Load(ctx, server).Err()
 }
 
-func (s *Store) pipeConfirmed(ctx context.Context, c Confirm, script *redis.Script, args []any) ([]any, int, error) {
+func (s *Store) pipeConfirmed(ctx context.Context, c Confirm, script *redis.Script, args []any) ([]any, Confirmed, error) {
 	server, err := s.Server(ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, Confirmed{}, err
 	}
 	var ran, waited *redis.Cmd
+	var wrote *redis.StatusCmd
 	_, err = server.Pipelined(ctx, func(p redis.Pipeliner) error {
 		ran = p.EvalSha(ctx, script.Hash(), []string{s.Root()}, args...)
+		// Since Redis 7.2 WAIT is about what this connection has written last, and a
+		// script that found its work done has written nothing.
+		wrote = p.Set(ctx, s.Of("confirm"), 1, time.Second)
 		waited = p.Do(ctx, "WAIT", c.Replicas, c.Timeout.Milliseconds())
 		return nil
 	})
 	if ran.Err() != nil {
-		return nil, 0, ran.Err()
+		return nil, Confirmed{}, ran.Err()
 	}
 	if _, answered := errors.AsType[redis.Error](err); err != nil && !answered {
-		return nil, 0, err
+		return nil, Confirmed{}, err
 	}
-	confirmed, err := waited.Int()
-	if redis.HasErrorPrefix(err, "UNBLOCKED") { // the master was demoted meanwhile
-		confirmed, err = 0, nil
+	confirmed := Confirmed{Err: cmp.Or(wrote.Err(), waited.Err())}
+	if confirmed.Err == nil {
+		confirmed.Replicas, confirmed.Err = waited.Int()
 	}
 	reply, ok := ran.Val().([]any)
 	if !ok {
 		reply = []any{ran.Val()}
 	}
-	return reply, confirmed, err
+	return reply, confirmed, nil
 }

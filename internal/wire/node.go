@@ -25,7 +25,8 @@ type Heartbeat struct {
 // Pulse is what a node sends with a heartbeat.
 type Pulse struct {
 	Node   string
-	First  bool // takes a lease; others only renew one
+	First  bool   // takes a lease; others only renew one
+	Was    string // with First: the name whose lease this node has lost
 	Lease  time.Duration
 	Info   string // what the node says of itself, in JSON
 	Canary bool   // lay a canary key, whose expiry is heard at the next beat
@@ -33,7 +34,7 @@ type Pulse struct {
 
 // Beat takes or renews a node's lease.
 func (s *Store) Beat(ctx context.Context, p Pulse) (Heartbeat, error) {
-	reply, err := s.run(ctx, s.beat, p.Node, ceilMS(p.Lease), p.Info, flag(p.Canary, "canary"), flag(p.First, "first"))
+	reply, err := s.run(ctx, s.beat, p.Node, ceilMS(p.Lease), p.Info, flag(p.Canary, "canary"), flag(p.First, "first"), p.Was)
 	if err == nil {
 		err = need(reply, 6)
 	}

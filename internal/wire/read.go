@@ -281,17 +281,15 @@ func (s *Store) LeaseOf(ctx context.Context, task, runID string) (string, time.T
 	return lease, msTime(asInt(leases.Val())), nil
 }
 
-// LeasesOf are a task's leases that a node holds, with the time at which each was
-// claimed.
-func (s *Store) LeasesOf(ctx context.Context, task, node string) (map[string]time.Time, error) {
-	leases := make(map[string]time.Time)
+// LeasesOf are a task's leases that a node holds.
+func (s *Store) LeasesOf(ctx context.Context, task, node string) ([]string, error) {
+	var leases []string
 	found := s.rdb.HScan(ctx, s.OfTask("running", task), 0, "* "+globEscape(node), 1000).Iterator()
 	for found.Next(ctx) {
-		lease := found.Val()
-		if !found.Next(ctx) {
+		leases = append(leases, found.Val())
+		if !found.Next(ctx) { // when it was claimed
 			break
 		}
-		leases[lease] = msTime(asInt(found.Val()))
 	}
 	return leases, found.Err()
 }

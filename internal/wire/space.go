@@ -78,6 +78,15 @@ func NewSpace(rdb redis.UniversalClient) (*Space, error) {
 	return s, nil
 }
 
+// Within makes scripts' calls end after so long, where the client obeys deadlines: a
+// server that is frozen would hold each for several read timeouts.
+func (s *Space) Within(limit time.Duration) *Space {
+	for _, store := range s.stores {
+		store.limit = limit
+	}
+	return s
+}
+
 // All are the stores of all partitions, in their order.
 func (s *Space) All() []*Store { return s.stores }
 

@@ -21,8 +21,9 @@ var luaFiles embed.FS
 type Store struct {
 	Names
 	*scripts
-	rdb redis.UniversalClient
-	db  int
+	rdb   redis.UniversalClient
+	db    int
+	limit time.Duration // of a script's call; zero for none
 }
 
 // scripts are those of the folder lua, one for each verb.
@@ -108,6 +109,11 @@ func (s *Store) Redis() redis.UniversalClient { return s.rdb }
 // a restart of Redis goes unnoticed. While a cluster moves the partition, which for
 // a few keys is soon done, it tries again for a while.
 func (s *Store) run(ctx context.Context, script *redis.Script, args ...any) ([]any, error) {
+	if s.limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.limit)
+		defer cancel()
+	}
 	reply, err := script.Run(ctx, s.rdb, []string{s.Root()}, args...).Result()
 	for until := time.Now().Add(movingPatience); moving(err); {
 		if err = pauseMoving(ctx, until); err != nil {

@@ -38,6 +38,7 @@
 //	keyfuse:counted_until     zset token → until when, ms
 //	keyfuse:flags             string: notification flags that Keyfuse added, and where
 //	keyfuse:canary:<node>     string with a TTL: proves that events arrive
+//	keyfuse:confirm           string with a TTL: a write for replicas to confirm
 //	keyfuse:sweep             string: whose turn it is to sweep (see sweep.lua)
 //	keyfuse:wake:<db>         pub/sub channel: a task whose earliest job changed
 //

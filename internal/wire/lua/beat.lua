@@ -5,6 +5,8 @@
 -- ARGV  1 node   2 lease in ms   3 what there is to know of the node (JSON)
 --       4 canary | '': whether to lay a canary key and let the last one expire
 --       5 first | '': whether to take a lease, or only to renew one
+--       6 the name that this node had before, or '': it is given up now. A heartbeat
+--       of that name that was long on its way may have renewed its lease meanwhile.
 -- Answer  {seconds, microseconds, held, defined, nodes, format, gone, …}: the clock;
 --         1 if the node held its lease until now, 0 if this is its first or it was
 --         given up; a number that rises whenever thresholds are defined or
@@ -21,6 +23,10 @@ local node, length, info = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local nodes, gone = root .. 'nodes', root .. 'gone'
 local until_ms = redis.call('ZSCORE', nodes, node)
 
+if ARGV[6] ~= '' then
+  redis.call('ZREM', nodes, ARGV[6])
+  redis.call('SADD', gone, ARGV[6])
+end
 local canary = root .. 'canary:' .. node
 redis.call('DEL', canary) -- an expired key is heard of when it is touched
 if until_ms or ARGV[5] == 'first' then

@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"context"
+	"testing"
+
+	"github.com/keyfuse-io/keyfuse/registry"
+)
+
+func TestASubscriptionThatEndsLateLeavesTheNextOnesWatch(t *testing.T) {
+	live := &liveness{tell: func(string) {}}
+	forgetOld := live.onSilence(func() { t.Error("the old subscription is told") })
+	told := false
+	live.onSilence(func() { told = true })
+	forgetOld()
+	for range canaryBeats {
+		live.beating()
+	}
+	if live.check(); !told {
+		t.Error("nobody watches the new subscription")
+	}
+
+	counting := newCounters()
+	forgetOld = counting.onChange(func() { t.Error("the old subscription is told") })
+	changed := false
+	counting.onChange(func() { changed = true })
+	forgetOld()
+	if counting.know(1, []string{"signups"}); !changed {
+		t.Error("nobody hears of the first threshold")
+	}
+}
+
+func TestPartitionsShareThePoolsRoom(t *testing.T) {
+	reg := registry.New()
+	reg.Register("mail", registry.Func(func(context.Context, registry.Job) error { return nil }), registry.Options{})
+	p := newPool(64, reg)
+	first, second := newHint(), newHint()
+	held := p.reserve(claimRuns, first)
+	if held.runs != 64 {
+		t.Fatalf("room for %d runs", held.runs)
+	}
+	if got := p.reserve(claimRuns, second); got.runs != 0 {
+		t.Errorf("room for %d more runs", got.runs)
+	}
+	if len(second) != 0 {
+		t.Error("who found no room is told at once, and would ask again without end")
+	}
+	p.add(held, nil, nil)
+	if len(second) != 1 {
+		t.Error("who found no room is not told when the other's claim took none")
+	}
+	if got := p.reserve(claimRuns, second); got.runs != 64 {
+		t.Errorf("room for %d runs", got.runs)
+	}
+}
