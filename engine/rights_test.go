@@ -52,7 +52,7 @@ func (w *world) documentedRule() []any {
 		rule = rules[1]
 	}
 	var words []any
-	for _, word := range strings.Fields(rule) {
+	for word := range strings.FieldsSeq(rule) {
 		words = append(words, word)
 	}
 	return words
