@@ -169,9 +169,21 @@ func (j *job) forbids(s *start) int {
 }
 
 // startedBefore says that a run had started by then: a change that meets both a
-// run and a pending job changes the pending one.
+// run and a pending job changes the pending one. A run of which no first attempt is on
+// record was claimed before, at a time that nobody knows, by a daemon that never began
+// it.
 func (j *job) startedBefore(s *start, at int64) bool {
-	return slices.ContainsFunc(j.starts, func(other *start) bool { return other.run == s.run && other.at < at })
+	begun := s.attempt > 1 && s.due < at
+	for _, other := range j.starts {
+		if other.run != s.run {
+			continue
+		}
+		if other.at < at {
+			return true
+		}
+		begun = begun && other.attempt > 1
+	}
+	return begun
 }
 
 func (v *verdict) counter(c *counter) {

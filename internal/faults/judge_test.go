@@ -156,6 +156,18 @@ var judged = []struct {
 	{"a job cancelled too late that ran", func(m *made) { m.step(arm, done, 1, 50); m.ran(0, 51, 50); m.step(cancel, running, 52, 0) }, ""},
 	{"a job cancelled too late that never ran", func(m *made) { m.step(arm, done, 1, 50); m.step(cancel, running, 52, 0) }, "lost:"},
 
+	{"a run that a daemon claimed and never began, of an id that was armed again and cancelled", func(m *made) {
+		m.step(arm, unknown, 1, 50)
+		m.step(arm, done, 60, 90)
+		m.step(cancel, done, 70, 0)
+		m.call("d2", "r", 2, 0, 80, 50, endOK, "done")
+	}, ""},
+	{"the same, and it was not due yet", func(m *made) {
+		m.step(arm, unknown, 1, 75)
+		m.step(arm, done, 60, 90)
+		m.step(cancel, done, 70, 0)
+		m.call("d2", "r", 2, 0, 80, 75, endOK, "done")
+	}, "ran though cancelled, moved or replaced: run r started although step 2"},
 	{"a replaced job", func(m *made) { m.step(arm, done, 1, 50); m.replace(replaced, 10, 90); m.ran(1, 90, 90) }, ""},
 	{"a replaced job that ran", func(m *made) {
 		m.step(arm, done, 1, 50)
