@@ -129,7 +129,13 @@ func TestWithoutConfigAndFlagsTheLogStaysShort(t *testing.T) {
 		if len(n.sweeps) > 1 {
 			w.Errorf("%d more sweeps", len(n.sweeps))
 		}
-		if lines := log.lines.Load(); lines > 2 {
+		lines := 0
+		for line := range strings.Lines(log.String()) {
+			if !strings.Contains(line, "for=heartbeat") { // a slow machine's heartbeat may miss its fifth of a second
+				lines++
+			}
+		}
+		if lines > 2 {
 			w.Errorf("%d lines:\n%s", lines, log)
 		}
 	})
