@@ -76,6 +76,7 @@ func newPool(limit int, reg *registry.Registry) *pool {
 type room struct {
 	runs  int
 	wants []wire.Want
+	by    hint // whose it is
 }
 
 // reserve keeps room for a claim of most runs, until add. The tasks come
@@ -91,7 +92,7 @@ func (p *pool) reserve(most int, more hint) room {
 	if total > p.reserved {
 		p.first++
 	}
-	r := room{runs: max(0, min(total-p.reserved, most))}
+	r := room{runs: max(0, min(total-p.reserved, most)), by: more}
 	free := 0 // lines that would have room if nobody had reserved any
 	for i := range p.lines {
 		l := p.lines[(i+p.first)%len(p.lines)]
@@ -117,13 +118,19 @@ func (p *pool) reserve(most int, more hint) room {
 	return r
 }
 
-// unreserve ends a reservation, and tells who could not have that room.
+// unreserve ends a reservation, and tells those who could not have that room. Whoever
+// had it is told by the others: it would ask again without end.
 func (p *pool) unreserve(r room) {
 	p.reserved -= r.runs
 	for _, want := range r.wants {
 		p.byName[want.Task].reserved -= want.Runs
 	}
+	self := slices.Contains(p.denied, r.by)
+	p.denied = slices.DeleteFunc(p.denied, func(h hint) bool { return h == r.by })
 	giveAll(&p.denied)
+	if self {
+		p.denied = append(p.denied, r.by)
+	}
 }
 
 func enlist(hints []hint, h hint) []hint {
