@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -166,7 +167,7 @@ func pauseMoving(ctx context.Context, until time.Time) error {
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return fmt.Errorf("%w: %w", ErrMoving, ctx.Err())
 	case <-timer.C:
 		return nil
 	}
