@@ -99,16 +99,6 @@ func (s *Space) Of(id string) *Store {
 	return s.stores[partitionOf(id)]
 }
 
-// OfFuse is the store and the id whose fuse a key would be; nil if it is nobody's.
-func (s *Space) OfFuse(key string) (*Store, string) {
-	for _, store := range s.stores {
-		if id, ok := store.IDOfFuse(key); ok {
-			return store, id
-		}
-	}
-	return nil, ""
-}
-
 // IsCluster says whether the space has partitions.
 func (s *Space) IsCluster() bool { return s.cluster != nil }
 
