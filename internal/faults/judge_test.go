@@ -342,3 +342,24 @@ func TestWhatADaemonWritesIsRead(t *testing.T) {
 		}
 	}
 }
+
+func TestADueTimeIsKnownOnceTheLastCallIsAnswered(t *testing.T) {
+	for name, c := range map[string]struct {
+		make  func(m *made)
+		due   int64
+		known bool
+	}{
+		"armed":                     {func(m *made) { m.step(arm, done, 1, 50) }, 50, true},
+		"nobody knows yet":          {func(m *made) { m.step(arm, unknown, 1, 50) }, 50, false},
+		"armed at the second try":   {func(m *made) { m.step(arm, unknown, 1, 50); m.step(arm, done, 60, 90) }, 90, true},
+		"being moved later":         {func(m *made) { m.step(arm, done, 1, 50); m.step(move, unknown, 10, 90) }, 90, false},
+		"moved later, without word": {func(m *made) { m.step(arm, done, 1, 50); m.step(move, unknown, 10, 90); m.step(move, done, 20, 60) }, 90, true},
+		"cancelled":                 {func(m *made) { m.step(arm, done, 1, 50); m.step(cancel, done, 10, 0) }, 50, true},
+	} {
+		m := &made{newBook(0), make(map[string]*proc)}
+		c.make(m)
+		if due, known := m.jobs["j"].lastDue(); due != at(c.due) || known != c.known {
+			t.Errorf("%s: due %s, known %v", name, time.Unix(0, due), known)
+		}
+	}
+}

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// overdue are the jobs that were due by now and that something still has to run of.
+// overdue are the jobs that are known to have been due by now and that something still has to run of.
 func (h *harness) overdue(now time.Time) []*job {
 	h.poll()
 	var jobs []*job
 	h.book.locked(func() {
 		for j := range h.book.open {
-			if j.lastDue() <= now.UnixNano() {
+			if due, known := j.lastDue(); known && due <= now.UnixNano() {
 				jobs = append(jobs, j)
 			}
 		}

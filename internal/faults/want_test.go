@@ -50,15 +50,19 @@ func (j *job) isMurky() bool {
 	return armings > 1
 }
 
-// lastDue is when the job is due at the latest, as far as anybody was told.
-func (j *job) lastDue() int64 {
-	var due int64
-	for _, s := range j.steps {
-		if s.op != cancel && s.answer == done || s.answer == kept || s.answer == replaced {
-			due = max(due, s.due, s.floor)
+// lastDue is when the job is due at the latest, and whether that is known: not while
+// a call about it has no answer, for that may have made it due later.
+func (j *job) lastDue() (due int64, known bool) {
+	for i, s := range j.steps {
+		switch {
+		case s.op == cancel:
+		case s.answer == unknown:
+			due, known = max(due, s.floor), known && i < len(j.steps)-1
+		case s.answer == done || s.answer == kept || s.answer == replaced:
+			due, known = max(due, s.due, s.floor), true
 		}
 	}
-	return due
+	return due, known
 }
 
 // slot is a due time that an arming has or may have had.
