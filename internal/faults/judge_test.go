@@ -168,6 +168,16 @@ var judged = []struct {
 		m.step(cancel, done, 70, 0)
 		m.call("d2", "r", 2, 0, 80, 75, endOK, "done")
 	}, "ran though cancelled, moved or replaced: run r started although step 2"},
+	{"a bare job that an earlier SET without an answer has overwritten", func(m *made) {
+		m.step(bare, unknown, 1, 50)
+		m.step(bare, done, 60, 90)
+		m.ran(0, 95, 95)
+	}, ""},
+	{"a bare job that ran before the one that was acknowledged, which did not", func(m *made) {
+		m.step(bare, unknown, 1, 50)
+		m.step(bare, done, 60, 90)
+		m.ran(0, 55, 55)
+	}, "lost: armed by step [1]"},
 	{"a replaced job", func(m *made) { m.step(arm, done, 1, 50); m.replace(replaced, 10, 90); m.ran(1, 90, 90) }, ""},
 	{"a replaced job that ran", func(m *made) {
 		m.step(arm, done, 1, 50)

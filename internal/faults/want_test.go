@@ -33,9 +33,16 @@ func (j *job) wants() [][]int {
 func (j *job) missing() [][]int {
 	return slices.DeleteFunc(j.wants(), func(group []int) bool {
 		return slices.ContainsFunc(j.starts, func(s *start) bool {
-			return s.end == endOK && slices.Contains(group, s.serial)
+			return s.end == endOK && (slices.Contains(group, s.serial) || j.overtook(s, group[len(group)-1]))
 		})
 	})
+}
+
+// overtook says that a run is of a bare job's SET without an answer that a half-open
+// path has held back: it came behind a later one that was acknowledged, and overwrote it.
+func (j *job) overtook(s *start, n int) bool {
+	later := j.steps[n]
+	return s.serial < n && j.steps[s.serial].op == bare && j.steps[s.serial].answer == unknown && later.op == bare && s.at > later.acked
 }
 
 // isMurky says that the job may have been armed more often than it was
