@@ -27,12 +27,12 @@ func (c *Client) DeleteDead(ctx context.Context, f DeadFilter) (int, error) {
 type deadChange func(s *wire.Store, ctx context.Context, task string, runIDs []string) (int, error)
 
 func (c *Client) eachDead(ctx context.Context, f DeadFilter, change deadChange) (int, error) {
-	tasks, err := c.space.Tasks(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if f.Task != "" {
-		tasks = []string{f.Task}
+	tasks := []string{f.Task}
+	if f.Task == "" {
+		var err error
+		if tasks, err = c.space.Tasks(ctx); err != nil {
+			return 0, err
+		}
 	}
 	total := 0
 	for _, store := range c.space.All() {

@@ -173,9 +173,9 @@ func (cfg Config) complete() (Config, error) {
 
 // Run runs jobs until ctx ends, then drains: no new claims, handlers get the
 // shutdown grace, what is left is given back. It returns nil after that, and an
-// error only if it can't work: the data are of another format (wire.ErrFormat), or
-// notifications are required and can't be had when it starts. A Redis that is away or refuses
-// is waited for, and said in the log. Run may be called once.
+// error only if it can't work: the data are of another format (client.ErrFormat), or
+// notifications are required and can't be had when it starts. A Redis that is away
+// or refuses is waited for, and said in the log. Run may be called once.
 func (e *Engine) Run(ctx context.Context) error {
 	e.started = time.Now()
 	intake, refuse := context.WithCancelCause(ctx)

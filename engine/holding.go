@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -76,18 +77,17 @@ func (c *claimer) recallForgotten(ctx context.Context) error {
 		}
 		var lost []wire.Failure
 		for _, lease := range leases {
-			if _, ok := held[lease]; !ok && len(lost) < wire.MaxSettle {
+			if _, ok := held[lease]; !ok {
 				lost = append(lost, wire.Failure{Run: wire.Run{Task: task, Lease: lease}, Verdict: wire.Retry, Error: errForgotten})
 			}
 		}
-		if len(lost) == 0 {
-			continue
+		for some := range slices.Chunk(lost, wire.MaxSettle) {
+			if _, err := c.store.Fail(ctx, task, some); err != nil {
+				return err
+			}
+			c.log.Warn("runs whose outcome Redis has lost are free, and run again", "task", task, "runs", len(some))
+			c.look.give()
 		}
-		if _, err := c.store.Fail(ctx, task, lost); err != nil {
-			return err
-		}
-		c.log.Warn("runs whose outcome Redis has lost are free, and run again", "task", task, "runs", len(lost))
-		c.look.give()
 	}
 	return nil
 }

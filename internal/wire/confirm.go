@@ -88,9 +88,5 @@ func (s *Store) pipeConfirmed(ctx context.Context, c Confirm, script *redis.Scri
 	if confirmed.Err == nil {
 		confirmed.Replicas, confirmed.Err = waited.Int()
 	}
-	reply, ok := ran.Val().([]any)
-	if !ok {
-		reply = []any{ran.Val()}
-	}
-	return reply, confirmed, nil
+	return asList(ran.Val()), confirmed, nil
 }

@@ -124,11 +124,7 @@ func (s *Store) run(ctx context.Context, script *redis.Script, args ...any) ([]a
 	if err != nil {
 		return nil, s.lookAgain(ctx, err)
 	}
-	list, ok := reply.([]any)
-	if !ok {
-		return []any{reply}, nil
-	}
-	return list, nil
+	return asList(reply), nil
 }
 
 // When is a time for a job: so long from now by Redis's clock, or at a time.
@@ -159,6 +155,13 @@ func ceilMS(d time.Duration) int64 {
 func msTime(ms int64) time.Time { return time.UnixMilli(ms) }
 
 // The scripts answer integers as such or, where Lua would round them, as text.
+
+func asList(v any) []any {
+	if list, ok := v.([]any); ok {
+		return list
+	}
+	return []any{v}
+}
 
 func asString(v any) string {
 	switch v := v.(type) {
