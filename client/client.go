@@ -70,8 +70,9 @@ type Config struct {
 // Client schedules jobs in one Redis database, or in a cluster. It may be used by
 // many goroutines, and has nothing to close.
 type Client struct {
-	space *wire.Space
-	cfg   Config
+	space  *wire.Space
+	cfg    Config
+	gather *gather
 }
 
 // New makes a client on a connection that the caller keeps and closes: to one
@@ -97,7 +98,9 @@ func New(rdb redis.UniversalClient, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{space: space, cfg: cfg}, nil
+	c := &Client{space: space, cfg: cfg}
+	c.gather = newGather(c.confirm())
+	return c, nil
 }
 
 // CheckFormat says whether this release can work with what is in Redis: ErrFormat if

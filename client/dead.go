@@ -99,7 +99,7 @@ func namedDead(ctx context.Context, store *wire.Store, tasks, all []string, chan
 
 // runsOf are the runs, by task, that some ids may stand for.
 func runsOf(ctx context.Context, store *wire.Store, ids, tasks []string) (map[string][]string, error) {
-	holdings, err := store.Get(ctx, ids...)
+	holdings, err := store.Waiting(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}

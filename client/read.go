@@ -21,8 +21,7 @@ func (c *Client) Get(ctx context.Context, id string) ([]Job, error) {
 	if err := c.checkID(id); err != nil {
 		return nil, err
 	}
-	store := c.space.Of(id)
-	holdings, err := store.Get(ctx, id)
+	holdings, err := c.space.Of(id).Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -31,11 +30,6 @@ func (c *Client) Get(ctx context.Context, id string) ([]Job, error) {
 		jobs = append(jobs, job)
 	}
 	for _, run := range holdings[0].Runs {
-		if run.State == Running {
-			if run.Lease, run.At, err = store.LeaseOf(ctx, run.Task, run.RunID); err != nil {
-				return nil, err
-			}
-		}
 		jobs = append(jobs, fromRun(run))
 	}
 	if len(jobs) == 0 {
@@ -207,7 +201,7 @@ func jobsOf(entries []wire.Entry, read func(*wire.Store, []redis.Z) ([]*Job, err
 }
 
 func pendingJobs(ctx context.Context, store *wire.Store, members []redis.Z) ([]*Job, error) {
-	holdings, err := store.Get(ctx, names(members)...)
+	holdings, err := store.Waiting(ctx, names(members)...)
 	jobs := make([]*Job, len(holdings))
 	for i, h := range holdings {
 		if job, ok := pending(h); ok {

@@ -51,13 +51,30 @@ type Scheduled struct {
 // Schedule arms one job. Errors: ErrInvalid; ErrExists; ErrForeignKey;
 // ErrCounting if a threshold's window is open under the id; ErrUnconfirmed; or what
 // Redis answered. If a job was kept, or refused with ErrExists, Due is that of the job
-// that is there, and Get tells its task and payload.
+// that is there, and Get tells its task and payload. Concurrent calls share calls of
+// Redis.
 func (c *Client) Schedule(ctx context.Context, spec Spec) (Scheduled, error) {
-	results, err := c.chunk(ctx, []Spec{spec})
+	r, job := c.prepare(spec)
+	if r.Err != nil {
+		return r.Scheduled, r.Err
+	}
+	armed, confirmed, err := c.gather.arm(ctx, c.space.Of(job.ID), cmp.Or(spec.IfExists, Fail), job)
 	if err != nil {
 		return Scheduled{}, err
 	}
-	return results[0].Scheduled, results[0].Err
+	r.settle(armed, confirmed, c.cfg.WaitReplicas)
+	return r.Scheduled, r.Err
+}
+
+// prepare is a spec's answer as far as it is known, with an error if it can't be
+// scheduled, and the job to arm.
+func (c *Client) prepare(spec Spec) (Result, wire.ArmJob) {
+	if spec.ID == "" {
+		spec.ID = c.cfg.IDPrefix + strings.ToLower(rand.Text())
+	}
+	r := Result{Err: c.check(spec)}
+	r.Job = Job{ID: spec.ID, Task: spec.Task, State: Pending, Payload: spec.Payload}
+	return r, wire.ArmJob{ID: spec.ID, Task: spec.Task, Payload: spec.Payload, When: wire.When{In: spec.In, At: spec.At}}
 }
 
 // Result is what became of one of many.
@@ -119,16 +136,10 @@ func (c *Client) chunk(ctx context.Context, specs []Spec) ([]Result, error) {
 	jobs := make([]wire.ArmJob, 0, len(specs))
 	places := make([]int, 0, len(specs))
 	for i, spec := range specs {
-		if spec.ID == "" {
-			spec.ID = c.cfg.IDPrefix + strings.ToLower(rand.Text())
+		r, job := c.prepare(spec)
+		if results[i] = r; r.Err == nil {
+			jobs, places = append(jobs, job), append(places, i)
 		}
-		results[i].Job = Job{ID: spec.ID, Task: spec.Task, State: Pending, Payload: spec.Payload}
-		if err := c.check(spec); err != nil {
-			results[i].Err = err
-			continue
-		}
-		jobs = append(jobs, wire.ArmJob{ID: spec.ID, Task: spec.Task, Payload: spec.Payload, When: wire.When{In: spec.In, At: spec.At}})
-		places = append(places, i)
 	}
 	mode := cmp.Or(specs[0].IfExists, Fail)
 	failed, err := wire.Group(jobs, func(job wire.ArmJob) *wire.Store { return c.space.Of(job.ID) }, wire.MaxArm,

@@ -9,8 +9,13 @@ import (
 	"github.com/keyfuse-io/keyfuse/internal/wire"
 )
 
-// maxAdoptDelay bounds how long adopting waits for claims to catch up.
-const maxAdoptDelay = 2 * time.Second
+const (
+	// maxAdoptDelay bounds how long adopting waits for claims to catch up.
+	maxAdoptDelay = 2 * time.Second
+	// adoptShare is how many times as long as the last look the next one then waits
+	// for them, so that looks cost a burst little.
+	adoptShare = 10
+)
 
 // adoptLoop indexes the bare jobs among the ids whose fuses were heard to
 // expire. Most ids are of no concern: claimed already, or no jobs at all. While
@@ -29,9 +34,13 @@ func (p *partition) adoptLoop(ctx context.Context) {
 			p.log.Warn("events come faster than they can be looked up; a sweep finds the rest")
 			p.swept.ask(p.redisNow())
 		}
+		took := time.Duration(0)
 		for chunk := range slices.Chunk(ids, wire.MaxAdopt) {
+			p.backlog.wait(ctx, adoptShare*took)
 			err := retry(ctx, func() error {
+				start := time.Now()
 				adopted, err := p.adopt(ctx, chunk)
+				took = time.Since(start)
 				p.note("adopting", err)
 				p.tellRefused(adopted)
 				return err

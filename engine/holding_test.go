@@ -3,38 +3,21 @@ package engine_test
 import (
 	"context"
 
-	"github.com/redis/go-redis/v9"
 
 	"github.com/keyfuse-io/keyfuse/client"
 	"github.com/keyfuse-io/keyfuse/engine"
 	"github.com/keyfuse-io/keyfuse/registry"
 )
 
-// lost is what Redis holds of a run that is under way, and of one that was just
+// underWay is what Redis holds of runs that are under way, and of ones that were just
 // settled if a failover, or a restart, loses the last writes.
-type lost struct {
-	running, records map[string]string
-	ids              []redis.Z
+func (w *world) underWay(task string) map[string]string {
+	return w.rdb.HGetAll(w.Context(), "keyfuse:running:"+task).Val()
 }
 
-func (w *world) underWay(task string) lost {
-	ctx := w.Context()
-	return lost{
-		w.rdb.HGetAll(ctx, "keyfuse:running:"+task).Val(), w.rdb.HGetAll(ctx, "keyfuse:runs:"+task).Val(),
-		w.rdb.ZRangeWithScores(ctx, "keyfuse:ids", 0, -1).Val(),
-	}
-}
-
-func (w *world) putBack(task string, l lost) {
+func (w *world) putBack(task string, running map[string]string) {
 	w.Helper()
-	ctx := w.Context()
-	_, err := w.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		p.HSet(ctx, "keyfuse:running:"+task, l.running)
-		p.HSet(ctx, "keyfuse:runs:"+task, l.records)
-		p.ZAdd(ctx, "keyfuse:ids", l.ids...)
-		return nil
-	})
-	if err != nil {
+	if err := w.rdb.HSet(w.Context(), "keyfuse:running:"+task, running).Err(); err != nil {
 		w.Fatal(err)
 	}
 }

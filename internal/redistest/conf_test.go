@@ -24,7 +24,7 @@ func TestShippedConfHoldsWhatItPromises(t *testing.T) {
 		"active-expire-effort":      "1",
 		"appendonly":                "yes",
 		"appendfsync":               "everysec",
-		"save":                      "3600 1 300 10000",
+		"save":                      "",
 		"maxmemory":                 "0",
 		"maxmemory-policy":          "noeviction",
 		"latency-monitor-threshold": "10",

@@ -63,18 +63,23 @@ func (s *Store) ArmConfirmed(ctx context.Context, c Confirm, mode IfExists, toke
 		args = append(args, job.ID, job.When.arg(), job.Task, ClassValue(job.Task, job.Payload))
 	}
 	reply, confirmed, err := s.runConfirmed(ctx, c, s.arm, args...)
-	if err == nil {
+	if err == nil && len(reply) != 1 {
 		err = need(reply, 1+2*len(jobs))
 	}
 	if err != nil {
 		return nil, time.Time{}, Confirmed{}, err
 	}
+	now := msTime(asInt(reply[0]))
 	results := make([]ArmResult, len(jobs))
 	for i := range results {
+		if len(reply) == 1 { // all were armed
+			results[i].Due = jobs[i].When.after(now)
+			continue
+		}
 		results[i].Outcome = Armed(asInt(reply[1+2*i]))
 		if due := asInt(reply[2+2*i]); due > 0 {
 			results[i].Due = msTime(due)
 		}
 	}
-	return results, msTime(asInt(reply[0])), confirmed, nil
+	return results, now, confirmed, nil
 }

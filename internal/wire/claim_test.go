@@ -45,7 +45,7 @@ func claimOnTime(w *world) {
 	run := c.Runs[0]
 	equal(w, "run", run, wire.Run{
 		Task: "mail", ID: "a", RunID: "n.2.0", Attempt: 1, Due: due, Reason: "timer", Source: "index",
-		Payload: []byte("of a"), Lease: "n.2.0 1 n", State: wire.Running,
+		Payload: []byte("of a"), Lease: fmt.Sprintf("n.2.0 1 n %d a", c.Now.UnixMilli()), State: wire.Running,
 	})
 	equal(w, "node", run.Node(), "n")
 	h := w.get("a")

@@ -44,7 +44,7 @@ type tracked struct {
 	state             wire.State
 	runID             string
 	attempt           int
-	node              string
+	node, lease       string
 }
 
 // ended is the state of what was done, cancelled, replaced or deleted.
@@ -153,7 +153,7 @@ func (l *life) isTaken(run wire.Run, node string, now time.Time) *tracked {
 	if job.state == wire.Pending {
 		delete(l.pending, job.id)
 	}
-	job.state, job.runID, job.attempt, job.node = wire.Running, run.RunID, run.Attempt, node
+	job.state, job.runID, job.attempt, job.node, job.lease = wire.Running, run.RunID, run.Attempt, node, run.Lease
 	return job
 }
 
@@ -162,11 +162,11 @@ func (l *life) isTaken(run wire.Run, node string, now time.Time) *tracked {
 func (l *life) sameRuns(node *lifeNode, runs []wire.Run) {
 	var got, want []string
 	for _, run := range runs {
-		got = append(got, run.Lease)
+		got = append(got, fmt.Sprintf("%s %d %s %q", run.RunID, run.Attempt, run.Node(), run.ID))
 	}
 	for _, job := range node.taken {
 		if job.state == wire.Running && job.node == node.name {
-			want = append(want, fmt.Sprintf("%s %d %s", job.runID, job.attempt, job.node))
+			want = append(want, fmt.Sprintf("%s %d %s %q", job.runID, job.attempt, job.node, job.id))
 		}
 	}
 	slices.Sort(got)
@@ -224,12 +224,10 @@ func (l *life) agree(*rapid.T) {
 		switch job.state {
 		case wire.Pending:
 			want = append(want, fmt.Sprintf("class %q %s %s", job.id, job.task, job.payload))
-		case wire.Running, wire.Retrying, wire.Dead:
-			place := job.runID
-			if job.state == wire.Running {
-				place += fmt.Sprintf(" %d %s", job.attempt, job.node)
-			}
-			want = append(want, fmt.Sprintf("%s:%s %q", job.state, job.task, place), fmt.Sprintf("runs:%s %q", job.task, job.runID),
+		case wire.Running:
+			want = append(want, fmt.Sprintf("running:%s %q", job.task, fmt.Sprintf("%s %d %s %s", job.runID, job.attempt, job.node, job.id)))
+		case wire.Retrying, wire.Dead:
+			want = append(want, fmt.Sprintf("%s:%s %q", job.state, job.task, job.runID), fmt.Sprintf("runs:%s %q", job.task, job.runID),
 				fmt.Sprintf("ids %q", job.id+"\x00"+job.task+" "+job.runID))
 		}
 	}
@@ -279,6 +277,9 @@ func (l *life) held() []string {
 	}
 	for kind, fields := range runs {
 		for _, field := range fields.Val() {
+			if lease := strings.SplitN(field, " ", 5); len(lease) == 5 { // but for when it was claimed
+				field = strings.Join(slices.Delete(lease, 3, 4), " ")
+			}
 			got = append(got, fmt.Sprintf("%s %q", kind, field))
 		}
 	}

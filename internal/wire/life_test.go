@@ -245,7 +245,7 @@ func (l *life) settle(t *rapid.T) {
 	verdict := rapid.SampledFrom([]wire.Verdict{"done", wire.Retry, wire.Bury, wire.Return}).Draw(t, "verdict")
 	failure := wire.Failure{Run: run, Verdict: verdict, Delay: l.delay(t), Error: "why"}
 	job, now := l.jobs[string(run.Payload)], l.w.now().Truncate(time.Millisecond)
-	holds := job.state == wire.Running && job.attempt == run.Attempt && job.node == run.Node()
+	holds := job.state == wire.Running && job.lease == run.Lease
 	for more := true; more; more = lost(t) {
 		var missed []int
 		if verdict == "done" {

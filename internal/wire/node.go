@@ -88,8 +88,8 @@ func (s *Store) Reap(ctx context.Context, node, lastError string) (int, error) {
 	}
 	freed := 0
 	for _, task := range tasks {
-		for cursor := "0"; ; {
-			reply, err := s.run(ctx, s.reap, node, task, cursor, lastError, s.Wake(s.db))
+		for more := true; more; {
+			reply, err := s.run(ctx, s.reap, node, task, lastError, s.Wake(s.db))
 			if err == nil {
 				err = need(reply, 2)
 			}
@@ -97,9 +97,7 @@ func (s *Store) Reap(ctx context.Context, node, lastError string) (int, error) {
 				return freed, err
 			}
 			freed += int(asInt(reply[1]))
-			if cursor = asString(reply[0]); cursor == "0" {
-				break
-			}
+			more = asInt(reply[0]) == 1
 		}
 	}
 	return freed, s.forget(ctx, node)

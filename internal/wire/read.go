@@ -43,9 +43,20 @@ func (h Holding) Due() time.Time {
 
 // Get reads all that is held of some ids, in their order.
 func (s *Store) Get(ctx context.Context, ids ...string) ([]Holding, error) {
-	args := make([]any, len(ids))
-	for i, id := range ids {
-		args[i] = id
+	return s.read(ctx, string(Running), ids)
+}
+
+// Waiting is Get without runs under way, for many ids: to find those is to look at
+// all leases for each id.
+func (s *Store) Waiting(ctx context.Context, ids ...string) ([]Holding, error) {
+	return s.read(ctx, "", ids)
+}
+
+func (s *Store) read(ctx context.Context, running string, ids []string) ([]Holding, error) {
+	args := make([]any, 0, 1+len(ids))
+	args = append(args, running)
+	for _, id := range ids {
+		args = append(args, id)
 	}
 	reply, err := s.run(ctx, s.get, args...)
 	if err == nil {
@@ -79,12 +90,10 @@ func holding(id string, fields []any) Holding {
 		h.Indexed = msTime(at)
 	}
 	runs, _ := fields[3].([]any)
-	for i := 0; i+4 < len(runs); i += 5 {
+	for i := 0; i+5 < len(runs); i += 6 {
 		run := readRecord(asString(runs[i+4]))
 		run.Task, run.RunID, run.State = asString(runs[i]), asString(runs[i+1]), State(asString(runs[i+2]))
-		if at := asInt(runs[i+3]); at >= 0 {
-			run.At = msTime(at)
-		}
+		run.At, run.Lease = msTime(asInt(runs[i+3])), asString(runs[i+5])
 		h.Runs = append(h.Runs, run)
 	}
 	if record, ok := fields[4].(string); ok {
@@ -129,19 +138,16 @@ func (s *Store) Page(ctx context.Context, state State, task string, after Place,
 	return page, nil
 }
 
-// runningPage is Page for leases, which are in no order and so few that all of
-// them can be read: as many as runs are under way.
+// runningPage is Page for leases, by when they were claimed. They are in no order and
+// so few that all of them can be read: as many as runs are under way.
 func (s *Store) runningPage(ctx context.Context, task string, after Place, n int) ([]redis.Z, error) {
-	leases, err := s.rdb.HGetAll(ctx, s.OfTask("running", task)).Result()
+	leases, err := s.rdb.HKeys(ctx, s.OfTask("running", task)).Result()
 	if err != nil {
 		return nil, err
 	}
 	page := make([]redis.Z, 0, len(leases))
-	for lease, since := range leases {
-		at, err := strconv.ParseFloat(since, 64)
-		if err != nil {
-			return nil, fmt.Errorf("the time of a lease of %s: %w", task, err)
-		}
+	for _, lease := range leases {
+		at := float64(claimedAt(lease).UnixMilli())
 		if at > after.Score || at == after.Score && lease > after.Member {
 			page = append(page, redis.Z{Score: at, Member: lease})
 		}
@@ -158,11 +164,14 @@ func (s *Store) Records(ctx context.Context, state State, task string, members [
 	if len(members) == 0 {
 		return nil, nil
 	}
-	ids := make([]string, len(members))
+	fields, kind := make([]string, len(members)), "runs"
 	for i, z := range members {
-		ids[i] = RunIDOf(z.Member.(string))
+		fields[i] = z.Member.(string)
 	}
-	records, err := s.rdb.HMGet(ctx, s.OfTask("runs", task), ids...).Result()
+	if state == Running {
+		kind = "running"
+	}
+	records, err := s.rdb.HMGet(ctx, s.OfTask(kind, task), fields...).Result()
 	if err != nil {
 		return nil, err
 	}
@@ -173,9 +182,9 @@ func (s *Store) Records(ctx context.Context, state State, task string, members [
 			continue
 		}
 		run := readRecord(text)
-		run.Task, run.RunID, run.State, run.At = task, ids[i], state, msTime(int64(members[i].Score))
+		run.Task, run.RunID, run.State, run.At = task, RunIDOf(fields[i]), state, msTime(int64(members[i].Score))
 		if state == Running {
-			run.Lease = members[i].Member.(string)
+			run.Lease = fields[i]
 		}
 		runs = append(runs, run)
 	}
@@ -266,30 +275,8 @@ func (s *Store) Nodes(ctx context.Context) ([]NodeInfo, error) {
 	return nodes, nil
 }
 
-// LeaseOf finds the lease of a run that is under way, and when it was claimed; ""
-// if it is not any more. It looks through the task's leases, which are as many as
-// its runs under way.
-func (s *Store) LeaseOf(ctx context.Context, task, runID string) (string, time.Time, error) {
-	leases := s.rdb.HScan(ctx, s.OfTask("running", task), 0, globEscape(runID)+" *", 1000).Iterator()
-	if !leases.Next(ctx) {
-		return "", time.Time{}, leases.Err()
-	}
-	lease := leases.Val()
-	if !leases.Next(ctx) {
-		return "", time.Time{}, leases.Err()
-	}
-	return lease, msTime(asInt(leases.Val())), nil
-}
-
 // LeasesOf are a task's leases that a node holds.
 func (s *Store) LeasesOf(ctx context.Context, task, node string) ([]string, error) {
-	var leases []string
-	found := s.rdb.HScan(ctx, s.OfTask("running", task), 0, "* "+globEscape(node), 1000).Iterator()
-	for found.Next(ctx) {
-		leases = append(leases, found.Val())
-		if !found.Next(ctx) { // when it was claimed
-			break
-		}
-	}
-	return leases, found.Err()
+	leases, err := s.rdb.HKeys(ctx, s.OfTask("running", task)).Result()
+	return slices.DeleteFunc(leases, func(lease string) bool { return leaseField(lease, leaseNode) != node }), err
 }

@@ -19,7 +19,7 @@ var readChecks = []check{
 	{"page: a change between any two commands leaves none out", pageRaced},
 	{"records: of a page, without those settled meanwhile", recordsOf},
 	{"counts: of each task in each state, paused ones too", countsAll},
-	{"lease: of a run under way, found by its id", leaseOf},
+	{"runs under way: found by the very bytes of their id", runUnderWay},
 }
 
 func getAll(w *world) {
@@ -35,7 +35,7 @@ func getAll(w *world) {
 	slices.SortFunc(h.Runs, func(a, b wire.Run) int { return a.Attempt - b.Attempt })
 	for _, run := range h.Runs {
 		equal(w, "run", []any{run.ID, run.Task, string(run.Payload)}, []any{"a", "mail", "of a"})
-		equal(w, string(run.State), run.At.IsZero(), run.State == wire.Running)
+		equal(w, string(run.State), []bool{run.At.IsZero(), run.Lease == ""}, []bool{false, run.State != wire.Running})
 	}
 	equal(w, "states", w.states("a"), "dead retrying running")
 }
@@ -173,19 +173,20 @@ func countsAll(w *world) {
 	})
 }
 
-func leaseOf(w *world) {
-	w.runIn("x", wire.Running)
+func runUnderWay(w *world) {
 	before := w.now().Truncate(time.Millisecond)
-	run := w.runIn("a", wire.Running)
-	find := func(runID string) string {
-		lease, since, err := w.s.LeaseOf(w.Context(), "mail", runID)
-		if err != nil || lease != "" && (since.Before(before) || since.After(w.now())) {
-			w.Errorf("claimed at %s, %v", since, err)
+	for _, id := range []string{"a", "a*", "a b", " a", "x 1 n 5 a", "[a]", "\\a", "a\x00\xff\n"} {
+		w.runIn("x"+id, wire.Running)
+		run := w.runIn(id, wire.Running)
+		runs := w.get(id).Runs
+		equal(w, id, len(runs), 1)
+		found := runs[0]
+		equal(w, id, []any{found.ID, found.RunID, found.Lease, found.Node(), found.State}, []any{id, run.RunID, run.Lease, "n", wire.Running})
+		if found.At.Before(before) || found.At.After(w.now()) {
+			w.Errorf("%q was claimed at %s", id, found.At)
 		}
-		return lease
+		equal(w, "cancel", w.cancel(id), wire.CancelResult{Outcome: wire.MetRunning, RunID: run.RunID})
+		w.done(run)
+		equal(w, "settled", w.get(id).Runs, nil)
 	}
-	equal(w, "lease", find(run.RunID), run.Lease)
-	w.done(run)
-	equal(w, "settled", find(run.RunID), "")
-	equal(w, "pattern", find("*"), "")
 }

@@ -19,12 +19,13 @@ const (
 	Dead     State = "dead"
 )
 
-// Run is one firing of a job, as its record in keyfuse:runs:<task> has it: a
+// Run is one firing of a job, as its record in keyfuse:running:<task>, or
+// keyfuse:runs:<task>, has it: a
 // line of fields that are separated by spaces and then three strings end to end,
 //
 //	attempt due reason source count #id #error LF id error payload
 //
-// which claim.lua and hit.lua make, and the scripts amend (prelude.lua).
+// which claim.lua and hit.lua make, and the scripts amend (run.lua).
 type Run struct {
 	Task      string // not in the record: it is in the name of its key
 	ID        string
@@ -37,15 +38,42 @@ type Run struct {
 	LastError string
 	Payload   []byte
 
-	Lease string // the member of keyfuse:running:<task>; empty unless it is running
+	Lease string // the field of keyfuse:running:<task>; empty unless it is running
 	State State
 	At    time.Time // running: claimed at; retrying: next attempt; dead: died at
 }
 
 // Node is the node that holds the run, empty unless it is running.
-func (r Run) Node() string {
-	return r.Lease[strings.LastIndexByte(r.Lease, ' ')+1:]
+func (r Run) Node() string { return leaseField(r.Lease, leaseNode) }
+
+// The fields of a lease, "run attempt node at id" (see run.lua). An id may hold
+// spaces.
+const (
+	leaseRun = iota
+	leaseAttempt
+	leaseNode
+	leaseAt
+	leaseID
+)
+
+// leaseField is a field of a lease, empty if it has no such field. A run id, which has
+// no spaces, is a lease with its first field only.
+func leaseField(lease string, n int) string {
+	for range n {
+		_, rest, ok := strings.Cut(lease, " ")
+		if !ok {
+			return ""
+		}
+		lease = rest
+	}
+	if n < leaseID {
+		lease, _, _ = strings.Cut(lease, " ")
+	}
+	return lease
 }
+
+// claimedAt is when a lease's run was claimed.
+func claimedAt(lease string) time.Time { return msTime(asInt(leaseField(lease, leaseAt))) }
 
 var errBadRecord = errors.New("a run's record can't be read")
 
@@ -95,7 +123,4 @@ func readRecord(record string) Run {
 }
 
 // RunIDOf reads the run from a lease, or from a run id, which has no space.
-func RunIDOf(member string) (runID string) {
-	runID, _, _ = strings.Cut(member, " ")
-	return runID
-}
+func RunIDOf(member string) string { return leaseField(member, leaseRun) }

@@ -29,12 +29,23 @@ const MaxSettle = 500
 // Done removes runs of one task that succeeded. It returns the positions of
 // those whose lease was lost, for which nothing was changed.
 func (s *Store) Done(ctx context.Context, task string, runs []Run) ([]int, error) {
-	args := make([]any, 0, 1+2*len(runs))
-	args = append(args, task)
-	for i := range runs {
-		args = append(args, runs[i].Lease, runs[i].ID)
+	lost := []int{}
+	for from, upto := 0, 0; from < len(runs); from = upto {
+		node := runs[from].Node() // the same in nearly all calls
+		args := make([]any, 0, 2+len(runs)-from)
+		args = append(args, task, node)
+		for ; upto < len(runs) && runs[upto].Node() == node; upto++ {
+			args = append(args, runs[upto].Lease)
+		}
+		some, err := positions(s.run(ctx, s.done, args...))
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range some {
+			lost = append(lost, from+i)
+		}
 	}
-	return positions(s.run(ctx, s.done, args...))
+	return lost, nil
 }
 
 // Fail settles runs of one task that did not succeed, and returns what Done does.

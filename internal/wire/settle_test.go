@@ -81,7 +81,7 @@ func settleNeedsOwnLease(w *world) {
 	w.armNew(job("a", "mail", 0))
 	run := w.takeOne("n", "mail")
 	forged := run
-	forged.Lease = strings.TrimSuffix(run.Lease, "n") + "m"
+	forged.Lease = strings.Replace(run.Lease, " n ", " m ", 1)
 	before := w.dump()
 	equal(w, "lost", w.done(forged), []int{0})
 	equal(w, "lost", w.fail(wire.Failure{Run: forged, Verdict: wire.Bury}), []int{0})
@@ -117,7 +117,7 @@ func settleMixed(w *world) {
 	w.armNew(job("a", "mail", 0), job("b", "mail", 0), job("c", "mail", 0))
 	runs := w.take("n", "mail")
 	lost := runs[1]
-	lost.Lease = "other 1 nobody"
+	lost.Lease = "other 1 nobody 5 b"
 	equal(w, "lost", w.done(runs[0], lost), []int{1})
 	equal(w, "lost", w.fail(wire.Failure{Run: lost, Verdict: wire.Bury}, wire.Failure{Run: runs[2], Verdict: wire.Bury}), []int{0})
 	equal(w, "count", w.counts("mail"), wire.Count{Task: "mail", Running: 1, Dead: 1})

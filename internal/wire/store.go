@@ -60,14 +60,16 @@ func loadScripts() (*scripts, error) {
 
 // load puts a script together with what stands before it.
 func load(name string) (*redis.Script, error) {
-	files := []string{"prelude", name}
+	files := []string{"prelude", "run", name}
 	switch name {
+	case "arm", "beat", "page":
+		files = []string{"prelude", name}
 	case "adopt", "sweep":
 		files = []string{"prelude", "adoption", name}
 	case "claim", "cancel", "move", "define", "undefine":
-		files = []string{"prelude", "window", name}
+		files = []string{"prelude", "run", "window", name}
 	case "hit":
-		files = []string{"prelude", "window", "counter", name}
+		files = []string{"prelude", "run", "window", "counter", name}
 	}
 	var script []byte
 	for _, file := range files {
@@ -137,10 +139,22 @@ func (w When) arg() string {
 	if w.At.IsZero() {
 		return "+" + strconv.FormatInt(ceilMS(w.In), 10)
 	}
+	return strconv.FormatInt(w.atMS(), 10)
+}
+
+func (w When) atMS() int64 {
 	if w.At.Before(time.UnixMilli(0)) {
-		return "0"
+		return 0
 	}
-	return strconv.FormatInt(ceilMS(time.Duration(w.At.Nanosecond()))+w.At.Unix()*1000, 10)
+	return ceilMS(time.Duration(w.At.Nanosecond())) + w.At.Unix()*1000
+}
+
+// after is the time that is meant at a moment of Redis's clock: not before then.
+func (w When) after(now time.Time) time.Time {
+	if w.At.IsZero() {
+		return msTime(now.UnixMilli() + ceilMS(w.In))
+	}
+	return msTime(max(now.UnixMilli(), w.atMS()))
 }
 
 // ceilMS rounds up: a job must not run before the moment that was asked for.

@@ -164,7 +164,7 @@ func FuzzParseWindow(f *testing.F) {
 // lua runs a piece of Lua behind window.lua.
 func lua(ctx context.Context, rdb *redis.Client, code string, args ...any) (string, error) {
 	var script []byte
-	for _, file := range []string{"prelude", "window"} {
+	for _, file := range []string{"prelude", "run", "window"} {
 		text, err := luaFiles.ReadFile("lua/" + file + ".lua")
 		if err != nil {
 			return "", err

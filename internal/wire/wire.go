@@ -14,17 +14,17 @@
 //	keyfuse:tasks             set of tasks that were ever indexed
 //	keyfuse:paused            set of tasks that nobody may claim
 //	keyfuse:due:<task>        zset id → due ms (+ quarters: how it was found)
-//	keyfuse:running:<task>    hash "run attempt node" (a lease) → claimed at ms
+//	keyfuse:running:<task>    hash "run attempt node at id" (a lease) → record (see Run)
 //	keyfuse:retrying:<task>   zset run → next attempt ms
 //	keyfuse:dead:<task>       zset run → died at ms
-//	keyfuse:runs:<task>       hash run → record (see Run)
-//	keyfuse:ids               zset, all scores 0: "id\0task run", to find runs by id
+//	keyfuse:runs:<task>       hash run → record, of those that are retrying or dead
+//	keyfuse:ids               zset, all scores 0: "id\0task run", to find those by id
 //	keyfuse:nodes             zset node → end of its lease, ms
 //	keyfuse:gone              set of nodes whose runs are being reaped
 //	keyfuse:info              hash node → what it says of itself (JSON)
 //	keyfuse:claims            hash node → what its last claim took, for a replay
-//	keyfuse:answers           hash token → what arming answered, for a replay
-//	keyfuse:answered          zset token → answered at ms
+//	keyfuse:answers:<n>       hash token → what arming answered, for a replay; one of
+//	                          four, each for half a minute
 //	keyfuse:thresholds        hash id or pattern → definition of a threshold
 //	keyfuse:payloads          hash id or pattern → its payload, if it has one
 //	keyfuse:patterns          set of those that are patterns

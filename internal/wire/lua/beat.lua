@@ -12,7 +12,7 @@
 --         given up; a number that rises whenever thresholds are defined or
 --         removed; how many nodes hold a lease; the format's version, '' if all was
 --         deleted; those whose runs are to be reaped.
--- Cost  under 10 commands, O(log n). Replaying it answers the same, but that a
+-- Cost  some 10 commands, O(log n). Replaying it answers the same, but that a
 --       first beat is then held. The first write is one that a full Redis allows.
 --
 -- Once given up, a node stays so: it must go on under a new name. A node that
@@ -27,6 +27,7 @@ if ARGV[6] ~= '' then
   redis.call('ZREM', nodes, ARGV[6])
   redis.call('SADD', gone, ARGV[6])
 end
+drop_old_answers()
 local canary = root .. 'canary:' .. node
 redis.call('DEL', canary) -- an expired key is heard of when it is touched
 if until_ms or ARGV[5] == 'first' then

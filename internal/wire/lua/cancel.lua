@@ -6,7 +6,8 @@
 -- ARGV  ids
 -- Answer  for each id {code, run id}: 0 nothing there, 1 cancelled, 2 a run of
 --         it is under way and goes on, 3 it is among the dead letters.
--- Cost  a few commands an id, O(log n).
+-- Cost  a few commands an id, O(log n); where there was nothing to cancel, a look
+--       at all runs under way.
 
 local NONE, CANCELLED, RUNNING, DEAD = 0, 1, 2, 3
 local reply = {}
@@ -17,10 +18,8 @@ for _, id in ipairs(ARGV) do
       redis.call('HDEL', runs_key(r.task), r.rid)
       redis.call('ZREM', root .. 'ids', ids_member(id, r.task, r.rid))
       code, run = CANCELLED, r.rid
-    elseif redis.call('ZSCORE', dead_key(r.task), r.rid) then
-      if code == NONE then code, run = DEAD, r.rid end
-    elseif code ~= CANCELLED then
-      code, run = RUNNING, r.rid
+    elseif code == NONE then
+      code, run = DEAD, r.rid
     end
   end
   local class = redis.call('TYPE', class_key(id)).ok == 'string' and redis.call('GET', class_key(id))
@@ -38,6 +37,8 @@ for _, id in ipairs(ARGV) do
     redis.call('ZREM', due_key(window.task), id)
     code, run = CANCELLED, ''
   end
+  local running = code ~= CANCELLED and under_way(id)[1]
+  if running then code, run = RUNNING, running.rid end
   reply[#reply + 1] = code
   reply[#reply + 1] = run
 end

@@ -38,7 +38,6 @@ local function answer(task, held, rec)
 end
 
 local rid_prefix = node .. '.' .. ms(seq) .. '.'
-local first_lease = ' 1 ' .. node -- what follows the run in a first attempt's lease
 
 if not redis.call('ZSCORE', root .. 'nodes', node) then
   reply[3] = -2
@@ -49,11 +48,17 @@ if last then
   local last_seq = tonumber(string.match(last, '^%d+'))
   if seq < last_seq then return reply end
   if seq == last_seq then
+    local held = {} -- task → what begins a lease of this node → that lease
     local function again(task, rid, attempt)
-      local member = lease(rid, attempt, node)
-      if redis.call('HEXISTS', running_key(task), member) == 1 then
-        answer(task, member, redis.call('HGET', runs_key(task), rid))
+      if not held[task] then
+        held[task] = {}
+        for _, member in ipairs(redis.call('HKEYS', running_key(task))) do
+          local l = read_lease(member)
+          if l.node == node then held[task][l.rid .. ' ' .. l.attempt] = member end
+        end
       end
+      local member = held[task][rid .. ' ' .. attempt]
+      if member then answer(task, member, redis.call('HGET', running_key(task), member)) end
     end
     for task, rid, attempt in string.gmatch(last, ' (%S+) (%S+) (%d+)') do
       local from = string.match(rid, '^+(%d+)')
@@ -79,24 +84,25 @@ local function take_retrying(task, want)
     local upto = next_chunk(done, #rids)
     local recs = redis.call('HMGET', runs_key(task), unpack(rids, done + 1, upto))
     redis.call('ZREM', key, unpack(rids, done + 1, upto))
-    local records, leases = {}, {}
+    local taking, finders, gone = {}, {}, {}
     for i, rec in ipairs(recs) do
       if rec then
-        local rid, attempt = rids[done + i], attempt_of(rec) + 1
-        rec = attempt .. string.sub(rec, string.find(rec, ' ', 1, true) or 1)
-        records[#records + 1] = rid
-        records[#records + 1] = rec
-        local held = lease(rid, attempt, node)
-        leases[#leases + 1] = held
-        leases[#leases + 1] = now_text
+        local rid, attempt, id = rids[done + i], attempt_of(rec) + 1
+        rec, id = amend(rec, attempt, nil)
+        local held = lease(rid, attempt, node, id)
+        gone[#gone + 1] = rid
+        finders[#finders + 1] = ids_member(id, task, rid)
+        taking[#taking + 1] = held
+        taking[#taking + 1] = rec
         answer(task, held, rec)
         receipt[#receipt + 1] = task .. ' ' .. rid .. ' ' .. attempt
         taken = taken + 1
       end
     end
-    if #records > 0 then
-      redis.call('HSET', runs_key(task), unpack(records))
-      redis.call('HSET', running_key(task), unpack(leases))
+    if #gone > 0 then
+      redis.call('HDEL', runs_key(task), unpack(gone))
+      redis.call('ZREM', root .. 'ids', unpack(finders))
+      redis.call('HSET', running_key(task), unpack(taking))
     end
     done = upto
   end
@@ -116,10 +122,10 @@ local function set_aside(task, id, due, value)
   reply[5] = id
 end
 
--- Due time and source of what stands in the index.
+-- Due time, as text, and source of what stands in the index.
 local function origin(at)
-  if not string.find(at, '.', 1, true) then return tonumber(at), 'index' end
-  return math.floor(at), QUARTERS[math.floor((at % 1) * 4 + 0.5)]
+  if not string.find(at, '.', 1, true) then return at, 'index' end
+  return ms(math.floor(at)), QUARTERS[math.floor((at % 1) * 4 + 0.5)]
 end
 
 local has_windows = redis.call('EXISTS', windows_key) == 1
@@ -153,21 +159,19 @@ local function take_due(task, want)
   end
   local burning = redis.call('EXISTS', unpack(fuses)) > 0
   local prefix = task .. ' '
-  local gone, records, leases, finders, aside, ended = {}, {}, {}, {}, {}, {}
+  local gone, taking, aside, ended = {}, {}, {}, {}
   local done = 0
 
   local function take_run(i, reason, count, payload)
     local id = all[i]
     local rid = rid_prefix .. ms(taken)
-    local held = rid .. first_lease
+    local held = lease(rid, 1, node, id)
     local due, source = origin(page[2 * i])
     if source == 'manual' then reason = source end
     local rec = run_record(1, id, due, reason, source, count, payload)
     local at = 2 * #gone
     gone[#gone + 1] = classes[i]
-    records[at + 1], records[at + 2] = rid, rec
-    leases[at + 1], leases[at + 2] = held, now_text
-    finders[at + 1], finders[at + 2] = '0', ids_member(id, task, rid)
+    taking[at + 1], taking[at + 2] = held, rec
     answer(task, held, rec)
     taken = taken + 1
   end
@@ -188,7 +192,7 @@ local function take_due(task, want)
       local id, value = all[i], values[i - done]
       local window = windows and windows[i - done] and read_window(windows[i - done])
       local due = burning and not window and fuse_due(id) or nil
-      local mine = value and (value == task or string.sub(value, 1, #prefix) == prefix)
+      local mine = value and (value == task or string.find(value, prefix, 1, true) == 1)
       if window and (mine or not value) then
         take_window(i, window, value)
       elseif due or not mine or #value - #prefix > limit then
@@ -203,9 +207,7 @@ local function take_due(task, want)
   if #gone > 0 then
     receipt[#receipt + 1] = task .. ' +' .. (taken - #gone) .. ' ' .. (taken - 1)
     redis.call('DEL', unpack(gone))
-    redis.call('HSET', runs_key(task), unpack(records))
-    redis.call('HSET', running_key(task), unpack(leases))
-    redis.call('ZADD', root .. 'ids', unpack(finders))
+    redis.call('HSET', running_key(task), unpack(taking))
   end
   for _, e in ipairs(ended) do
     remove_window(e[1], e[2], e[3])

@@ -47,7 +47,7 @@ local function fire_window(c, w, count, reason, due)
   local keeps_class = w == c.found and w.task == c.old_task and w.def == c.old_def
   local class = keeps_class and redis.call('MGET', class_key(c.id))[1] or c.class or class_of(w.def, w.task)
   local payload = window_payload(w, count, reason, due, items, class)
-  fire(w.task, c.rid_prefix .. ms(runs), c.id, run_record(0, c.id, due, reason, 'threshold', count, payload))
+  fire(w.task, c.rid_prefix .. ms(runs), c.id, run_record(0, c.id, ms(due), reason, 'threshold', count, payload))
   note_firing(w.def, reason, count, c.id)
   runs, fired_bytes = runs + 1, fired_bytes + #payload
 end

@@ -8,17 +8,19 @@
 --       return  is given back as if this attempt had never been: its node stops
 -- Answer  the positions, from 0, of runs whose lease was lost, as of done.lua.
 -- Cost  5 commands a run, O(log n), and a copy of its record. Replaying it
---       changes nothing, and answers the same. The first write is one that a full Redis allows.
+--       changes nothing, and answers the same. The first write is one that a full
+--       Redis allows.
 
 local task, channel = ARGV[1], ARGV[2]
 local lost, earliest = {}, first_score(retrying_key(task))
 for i = 3, #ARGV, 4 do
   local member, verdict, delay, err = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), ARGV[i + 3]
-  local rid = run_of(member)
-  local rec = redis.call('HGET', runs_key(task), rid)
-  if redis.call('HDEL', running_key(task), member) == 0 or not rec then
-    if is_lost(member) then lost[#lost + 1] = (i - 3) / 4 end
+  local held = read_lease(member)
+  local rid, rec = held.rid, redis.call('HGET', running_key(task), member)
+  if not rec then
+    if not holds_lease(node_of(member)) then lost[#lost + 1] = (i - 3) / 4 end
   else
+    redis.call('HDEL', running_key(task), member)
     local attempt = attempt_of(rec)
     if verdict == 'return' then
       rec = amend(rec, attempt - 1, nil)
@@ -26,6 +28,7 @@ for i = 3, #ARGV, 4 do
       rec = amend(rec, attempt, err)
     end
     redis.call('HSET', runs_key(task), rid, rec)
+    redis.call('ZADD', root .. 'ids', 0, ids_member(held.id, task, rid))
     if verdict == 'dead' then
       redis.call('ZADD', dead_key(task), ms(now), rid)
     else

@@ -10,7 +10,8 @@
 --         nothing there, 1 moved, 2 a run of it is under way, 3 it is among the
 --         dead letters, 4 its class key makes no job, 5 it is a window, whose end
 --         can't be moved, or that has fired already: nothing was changed.
--- Cost  a few commands, O(log n). Replaying it changes nothing more.
+-- Cost  a few commands, O(log n); where nothing waits, a look at all runs under
+--       way. Replaying it changes nothing more.
 
 local NONE, MOVED, RUNNING, DEAD, REFUSED, WINDOW = 0, 1, 2, 3, 4, 5
 local id, at, manual, channel = ARGV[1], ARGV[2], ARGV[3] == 'manual', ARGV[4]
@@ -28,7 +29,7 @@ if window then
   local count = replaced and last_count(id) or text
   local items = window.items > 0 and read_items(id) or ''
   local payload = window_payload(window, count, 'manual', now, items, redis.call('GET', class_key(id)))
-  fire(window.task, rid, id, run_record(0, id, now, 'manual', 'manual', count, payload))
+  fire(window.task, rid, id, run_record(0, id, now_text, 'manual', 'manual', count, payload))
   note_firing(window.def, 'manual', count, id)
   write_fired(channel)
   remove_window(id, window, replaced)
@@ -59,10 +60,10 @@ for _, r in ipairs(runs_of(id)) do
     redis.call('ZADD', retrying_key(r.task), ms(due), r.rid)
     redis.pcall('PUBLISH', channel, r.task)
     return { MOVED, ms(due), r.task, r.rid }
-  elseif redis.call('ZSCORE', dead_key(r.task), r.rid) then
-    if code == NONE then code, found = DEAD, r end
-  else
-    code, found = RUNNING, r
+  elseif code == NONE then
+    code, found = DEAD, r
   end
 end
+local running = under_way(id)[1]
+if running then code, found = RUNNING, running end
 return { code, 0, found.task, found.rid }

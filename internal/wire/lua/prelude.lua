@@ -24,10 +24,6 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 local function due_key(task) return root .. 'due:' .. task end
-local function retrying_key(task) return root .. 'retrying:' .. task end
-local function running_key(task) return root .. 'running:' .. task end
-local function dead_key(task) return root .. 'dead:' .. task end
-local function runs_key(task) return root .. 'runs:' .. task end
 local function fuse_key(id) return tag .. id end
 local function class_key(id) return 'class:' .. tag .. id end
 
@@ -36,21 +32,6 @@ local function class_key(id) return 'class:' .. tag .. id end
 local function ms(number) return string.format('%d', number) end
 local function score(number) return string.format('%.2f', number) end
 local now_text = ms(now)
-
--- The members of keyfuse:ids: what finds the runs of a job by its id.
-local function ids_member(id, task, rid) return id .. '\0' .. task .. ' ' .. rid end
-
--- The runs of a job: {task, rid} each.
-local function runs_of(id)
-  local runs, skip = {}, #id + 2
-  for _, member in ipairs(redis.call('ZRANGE', root .. 'ids', '[' .. id .. '\0', '(' .. id .. '\1', 'BYLEX')) do
-    local rest = string.sub(member, skip)
-    local task, rid = string.match(rest, '^(%S+) (%S+)$')
-    -- An id may hold a zero byte itself, and then begin with another id and one.
-    if task and not string.find(rest, '\0', 1, true) then runs[#runs + 1] = { task = task, rid = rid } end
-  end
-  return runs
-end
 
 -- The task that a class value names, or nil if it names none.
 local function task_of(value)
@@ -69,54 +50,26 @@ local function fuse_due(id)
   return nil
 end
 
--- The score of a sorted set's first member, or nil.
-local function first_score(key)
-  local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
-  return first[2] and tonumber(first[2])
-end
-
--- Wakes the nodes if the first score of a task's sorted set is lower than it was
--- before: they sleep until the one that they know. PUBLISH may be forbidden, and
--- a lost wake-up loses nothing.
-local function wake_if_earlier(key, before, task, channel)
-  local first = first_score(key)
-  if first and (not before or first < before) then redis.pcall('PUBLISH', channel, task) end
-end
-
--- Writes pairs {score, member, score, member, …} to a task's due index.
+-- Writes pairs {score, member, score, member, …} to a task's due index. Only if one
+-- of them is the first then can the index have been empty, or nodes sleep too long.
 local function index(task, pairs, channel)
   local key = due_key(task)
-  local before = first_score(key)
   redis.call('ZADD', key, unpack(pairs))
-  if not before then redis.call('SADD', root .. 'tasks', task) end
-  wake_if_earlier(key, before, task, channel)
+  local first = redis.call('ZRANGE', key, 0, 0)[1]
+  for i = 2, #pairs, 2 do
+    if pairs[i] == first then
+      redis.call('SADD', root .. 'tasks', task)
+      redis.pcall('PUBLISH', channel, task)
+      return
+    end
+  end
 end
 
--- A run's record is a line of fields and then three strings end to end:
---   attempt due reason source count #id #error\n id error payload
--- claim.lua makes it. This is the same record with another attempt and, unless
--- nil, another error; what is no record stays as it is.
-local function amend(rec, attempt, err)
-  local line_end = string.find(rec, '\n', 1, true) or 1
-  local middle, id_len, err_len = string.match(string.sub(rec, 1, line_end - 1), '^%d+ (.*) (%d+) (%d+)$')
-  if not middle then return rec, '' end
-  local id = string.sub(rec, line_end + 1, line_end + id_len)
-  local old = string.sub(rec, line_end + id_len + 1, line_end + id_len + err_len)
-  local payload = string.sub(rec, line_end + id_len + err_len + 1)
-  err = err or old
-  return attempt .. ' ' .. middle .. ' ' .. id_len .. ' ' .. #err .. '\n' .. id .. err .. payload, id
+-- What calls answered that are made again after a lost reply, by their tokens: for
+-- half a minute at least, each half minute in a hash of its own. There is none with a
+-- TTL, for a large one would hold Redis up when it expires.
+local ANSWERS_MS = 30000
+local function answers_key(ago)
+  return root .. 'answers:' .. (math.floor(now / ANSWERS_MS) - ago) % 4
 end
-
-local function attempt_of(rec) return tonumber(string.match(rec, '^%d+') or 0) end
-
--- A field of keyfuse:running:<task>: a lease. The attempt in it is the fencing
--- token: whoever holds an older one finds no such field.
-local function lease(rid, attempt, node) return rid .. ' ' .. attempt .. ' ' .. node end
-local function run_of(held) return string.sub(held, 1, string.find(held, ' ', 1, true) - 1) end
-
--- Whether a lease that is not held was lost. While its node has not been given
--- up nobody else ends its leases: then an earlier call settled the run, and only
--- its reply was lost.
-local function is_lost(held)
-  return not redis.call('ZSCORE', root .. 'nodes', string.match(held, '%S+$'))
-end
+local function drop_old_answers() redis.call('UNLINK', answers_key(2), answers_key(3)) end

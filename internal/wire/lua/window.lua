@@ -149,8 +149,11 @@ local function window_payload(w, count, reason, ends, items, class)
     '","window_end":"' .. rfc3339(ends) .. '"' .. (read_payload(w.def)) .. ',"items":[' .. string.sub(items, 2) .. ']}'
 end
 
+local lengths = {} -- as text: those of ids are few
 local function run_record(attempt, id, due, reason, source, count, payload)
-  return attempt .. ' ' .. ms(due) .. ' ' .. reason .. ' ' .. source .. ' ' .. count .. ' ' .. ms(#id) .. ' 0\n' .. id .. payload
+  local length = lengths[#id] or ms(#id)
+  lengths[#id] = length
+  return attempt .. ' ' .. due .. ' ' .. reason .. ' ' .. source .. ' ' .. count .. ' ' .. length .. ' 0\n' .. id .. payload
 end
 
 -- What is written at a script's end, a command for all of a kind.

@@ -1,0 +1,128 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/keyfuse-io/keyfuse/client"
+)
+
+// gate is a hook that holds scripts up, each until it is let through or its context
+// ends, and counts them.
+type gate struct {
+	mu      sync.Mutex
+	calls   int
+	through chan struct{}
+}
+
+func (g *gate) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (g *gate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (g *gate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() != "evalsha" {
+			return next(ctx, cmd)
+		}
+		g.mu.Lock()
+		g.calls++
+		g.mu.Unlock()
+		select {
+		case <-g.through:
+			return next(ctx, cmd)
+		case <-ctx.Done():
+			cmd.SetErr(ctx.Err())
+			return ctx.Err()
+		}
+	}
+}
+
+// callers schedules ids at the same time, each with a caller of its own, and waits until
+// all of them wait. The answers come by id once the gate lets them.
+func (w *world) callers(ctx context.Context, answers chan<- string, ids ...string) {
+	for _, id := range ids {
+		go func() {
+			_, err := w.c.Schedule(ctx, client.Spec{ID: id, Task: "mail", In: time.Hour})
+			answers <- fmt.Sprint(id, " ", err)
+		}()
+		synctest.Wait()
+	}
+}
+
+func gated(t *testing.T, test func(w *world, g *gate)) {
+	bubble(t, func(w *world) {
+		w.schedule(client.Spec{Task: "other", In: time.Hour}) // so that Redis knows the script
+		g := &gate{through: make(chan struct{})}
+		w.rdb.AddHook(g)
+		test(w, g)
+	})
+}
+
+func take(answers <-chan string, n int) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = <-answers
+	}
+	slices.Sort(list)
+	return list
+}
+
+func TestConcurrentCallersShareCalls(t *testing.T) {
+	gated(t, func(w *world, g *gate) {
+		answers := make(chan string, 9)
+		w.callers(w.Context(), answers, "a", "b", "c", "d", "e", "e")
+		equal(w, "calls on their way", g.calls, 2)
+		close(g.through)
+		exists := fmt.Sprintf("e %v: %q is due %s", client.ErrExists, "e", w.now().Add(time.Hour).UTC().Format(time.RFC3339))
+		equal(w, "answers", take(answers, 6), []string{"a <nil>", "b <nil>", "c <nil>", "d <nil>", "e <nil>", exists})
+		equal(w, "calls", g.calls, 3)
+	})
+}
+
+func TestACallerWhoLeavesDoesNotTakeTheOthersAlong(t *testing.T) {
+	gated(t, func(w *world, g *gate) {
+		answers := make(chan string, 9)
+		w.callers(w.Context(), answers, "a", "b")
+		leaving, leave := context.WithCancel(w.Context())
+		w.callers(leaving, answers, "leader")
+		w.callers(w.Context(), answers, "c", "d")
+		g.through <- struct{}{} // one is answered, and the leader's call goes out
+		equal(w, "first", len(take(answers, 1)), 1)
+		synctest.Wait()
+		leave()
+		synctest.Wait()
+		close(g.through)
+		left := take(answers, 4)
+		equal(w, "answers", left[len(left)-3:], []string{"c <nil>", "d <nil>", "leader " + context.Canceled.Error()})
+		for _, id := range []string{"leader", "c", "d"} {
+			equal(w, id, len(must(w.c.Get(w.Context(), id))(w)), 1)
+		}
+	})
+}
+
+func TestWhatACallerGaveUpIsNotSentLater(t *testing.T) {
+	gated(t, func(w *world, g *gate) {
+		answers := make(chan string, 9)
+		w.callers(w.Context(), answers, "a", "b")
+		leaving, leave := context.WithCancel(w.Context())
+		w.callers(leaving, answers, "left")
+		leave()
+		equal(w, "answer", take(answers, 1), []string{"left " + context.Canceled.Error()})
+		w.callers(w.Context(), answers, "c")
+		close(g.through)
+		equal(w, "answers", take(answers, 3), []string{"a <nil>", "b <nil>", "c <nil>"})
+		if _, err := w.c.Get(w.Context(), "left"); !errors.Is(err, client.ErrNotFound) {
+			w.Errorf("a job that its caller gave up: %v", err)
+		}
+	})
+}
