@@ -3,7 +3,6 @@ package engine_test
 import (
 	"context"
 
-
 	"github.com/keyfuse-io/keyfuse/client"
 	"github.com/keyfuse-io/keyfuse/engine"
 	"github.com/keyfuse-io/keyfuse/registry"
