@@ -25,6 +25,7 @@ func TestShippedConfHoldsWhatItPromises(t *testing.T) {
 		"appendonly":                "yes",
 		"appendfsync":               "everysec",
 		"save":                      "",
+		"auto-aof-rewrite-min-size": "536870912",
 		"maxmemory":                 "0",
 		"maxmemory-policy":          "noeviction",
 		"latency-monitor-threshold": "10",
