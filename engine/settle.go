@@ -20,6 +20,7 @@ type settler struct {
 
 	mu       sync.Mutex
 	outcomes []outcome
+	spare    []outcome // that loop has settled, for the next ones
 	pending  int // outcomes that are not in Redis yet, also those on their way
 	finished bool
 }
@@ -72,11 +73,15 @@ func (s *settler) loop(ctx context.Context) {
 		}
 		s.mu.Lock()
 		outcomes, finished := s.outcomes, s.finished
-		s.outcomes = nil
+		s.outcomes, s.spare = s.spare, nil
 		s.mu.Unlock()
 		if !s.settle(ctx, outcomes) || finished && s.clean() {
 			return
 		}
+		clear(outcomes) // they hold payloads
+		s.mu.Lock()
+		s.spare = outcomes[:0]
+		s.mu.Unlock()
 	}
 }
 

@@ -20,7 +20,7 @@ func TestShippedConfHoldsWhatItPromises(t *testing.T) {
 		"timeout":                   "0",
 		"tcp-keepalive":             "60",
 		"notify-keyspace-events":    "xE",
-		"hz":                        "10",
+		"hz":                        "100",
 		"active-expire-effort":      "1",
 		"appendonly":                "yes",
 		"appendfsync":               "everysec",

@@ -77,15 +77,24 @@ func claimedAt(lease string) time.Time { return msTime(asInt(leaseField(lease, l
 
 var errBadRecord = errors.New("a run's record can't be read")
 
+const recordFields = 7
+
 // parseRecord reads a record into a run.
 func parseRecord(record string) (Run, error) {
 	line, body, ok := strings.Cut(record, "\n")
-	fields := strings.Fields(line)
-	if !ok || len(fields) != 7 {
+	var fields [recordFields]string
+	found := 0
+	for field := range strings.SplitSeq(line, " ") {
+		if found < recordFields {
+			fields[found] = field
+		}
+		found++
+	}
+	if !ok || found != recordFields {
 		return Run{}, fmt.Errorf("%w: it begins %.60q", errBadRecord, record)
 	}
 	const countField = 4 // other clients may count down
-	var n [7]int64
+	var n [recordFields]int64
 	for i, field := range fields {
 		if i == 2 || i == 3 {
 			continue

@@ -77,7 +77,7 @@ local function arm(i)
   local id, task = ARGV[i], ARGV[i + 2]
   wrote = true
   if due[i] > now then
-    redis.call('SET', fuse_key(id), 0, 'PXAT', due_text[i]) -- a small number costs no memory; no counter is 0
+    redis.call('SET', fuse_key(id), '0', 'PXAT', due_text[i]) -- a small number costs no memory; no counter is 0
   end
   mapping[#mapping + 1] = class_key(id)
   mapping[#mapping + 1] = ARGV[i + 3]
