@@ -1,0 +1,68 @@
+package measure
+
+import (
+	"context"
+	"errors"
+
+	"github.com/keyfuse-io/keyfuse/bench/way"
+)
+
+// schedule measures how quickly jobs are scheduled that are due far away, without a
+// worker, and what each of them takes in the store.
+func schedule(ctx context.Context, l *Lab) error {
+	return l.in(ctx, 0, false, func(w *world) error {
+		single := func(callers int) func(way.Jobs) error {
+			return func(jobs way.Jobs) error { return w.inst.Single(ctx, jobs, callers) }
+		}
+		if _, err := w.rate(ctx, "schedule-1", l.Sizes.One, single(1)); err != nil {
+			return err
+		}
+		before, err := w.stores.memory(ctx)
+		if err != nil {
+			return err
+		}
+		added, err := w.rate(ctx, "schedule-32", l.Sizes.Many, single(Callers))
+		if err != nil {
+			return err
+		}
+		bulk, err := w.rate(ctx, "schedule-bulk", l.Sizes.Bulk, func(jobs way.Jobs) error { return w.inst.Bulk(ctx, jobs) })
+		if errors.Is(err, way.ErrNoBulk) {
+			l.absent("schedule-bulk", 0, err.Error())
+		} else if err != nil {
+			return err
+		}
+		return w.perJob(ctx, "memory", 0, before, added+bulk)
+	})
+}
+
+// rate measures how quickly so many jobs are scheduled, after a few that open
+// connections and are not counted. It returns how many were scheduled with those.
+func (w *world) rate(ctx context.Context, figure string, n int, do func(way.Jobs) error) (int, error) {
+	warm := min(n/10, 200)
+	jobs := w.far(warm + n)
+	if err := do(jobs.Slice(0, warm)); err != nil {
+		return 0, err
+	}
+	p, err := timed(ctx, n, max(1, n/10), w.Sizes.Scheduling, func(from, to int) error {
+		return do(jobs.Slice(warm+from, warm+to))
+	})
+	if err != nil {
+		return 0, err
+	}
+	w.tell(figure, 0, p.rate(), short("scheduling", p, n))
+	return warm + p.done, nil
+}
+
+// perJob tells what jobs that were added have added to the memory before.
+func (w *world) perJob(ctx context.Context, figure string, size int, before float64, added int) error {
+	after, err := w.stores.memory(ctx)
+	if err != nil {
+		return err
+	}
+	note := ""
+	if w.Way.Local() {
+		note = "of the process's heap"
+	}
+	w.tell(figure, size, (after-before)/float64(added), note)
+	return nil
+}

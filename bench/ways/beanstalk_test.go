@@ -1,0 +1,5 @@
+package ways
+
+import "testing"
+
+func TestBeanstalkWays(t *testing.T) { onServers(t, beanstalkWays()) }

@@ -1,0 +1,5 @@
+package ways
+
+import "testing"
+
+func TestRabbitWays(t *testing.T) { onServers(t, rabbitWays()) }

@@ -1,0 +1,5 @@
+package ways
+
+import "testing"
+
+func TestRiverWays(t *testing.T) { onServers(t, riverWays()) }
