@@ -21,7 +21,7 @@ type settler struct {
 	mu       sync.Mutex
 	outcomes []outcome
 	spare    []outcome // that loop has settled, for the next ones
-	pending  int // outcomes that are not in Redis yet, also those on their way
+	pending  int       // outcomes that are not in Redis yet, also those on their way
 	finished bool
 }
 

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -20,9 +18,8 @@ import (
 // redisServer is a redis-server with the repository's redis.conf: every way on Redis has
 // the same durable server, which writes its log to disk each second.
 type redisServer struct {
-	client *redis.Client
-	asked  atomic.Int64 // commands of this package
-	before int64        // commands until it was counted: those of connecting
+	client  *redis.Client
+	monitor *monitor // nil until commands are to be counted
 }
 
 func (r *redisServer) launch(_ context.Context, s *Server) error {
@@ -70,7 +67,6 @@ func (r *redisServer) ready(ctx context.Context, s *Server) error {
 		r.client = redis.NewClient(&redis.Options{
 			Addr: s.Addr, PoolSize: 1, MaxRetries: -1, ConnMaxIdleTime: -1, ContextTimeoutEnabled: true,
 		})
-		r.client.AddHook(countCommands{&r.asked})
 	}
 	pid, err := r.info(ctx, "server", "process_id")
 	if err != nil {
@@ -79,25 +75,23 @@ func (r *redisServer) ready(ctx context.Context, s *Server) error {
 	if pid != int64(s.processes[0].pid()) {
 		return errors.New("another redis-server answers")
 	}
-	r.before, err = r.total(ctx)
-	return err
+	return nil
 }
 
 func (r *redisServer) memory(ctx context.Context, _ *Server) (int64, error) {
 	return r.info(ctx, "memory", "used_memory")
 }
 
+// commands starts to count when it is asked first: MONITOR costs Redis as much again as
+// what it shows.
 func (r *redisServer) commands(ctx context.Context) (int64, error) {
-	total, err := r.total(ctx)
-	return total - r.before, err
-}
-
-// total is how many commands Redis has run before this call, without those that went
-// through the client.
-func (r *redisServer) total(ctx context.Context) (int64, error) {
-	asked := r.asked.Load()
-	n, err := r.info(ctx, "stats", "total_commands_processed")
-	return n - asked, err
+	if r.monitor == nil {
+		var err error
+		if r.monitor, err = startMonitor(ctx, r.client.Options().Addr); err != nil {
+			return 0, err
+		}
+	}
+	return r.monitor.count.Load(), nil
 }
 
 func (r *redisServer) reset(ctx context.Context) error {
@@ -139,25 +133,10 @@ func (r *redisServer) info(ctx context.Context, section, field string) (int64, e
 }
 
 func (r *redisServer) close() {
+	if r.monitor != nil {
+		r.monitor.close()
+	}
 	if r.client != nil {
 		_ = r.client.Close() // the server ends next
 	}
-}
-
-// countCommands counts what goes through a client, but not what connecting costs.
-type countCommands struct{ count *atomic.Int64 }
-
-func (c countCommands) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		c.count.Add(1)
-		return next(ctx, cmd)
-	}
-}
-
-func (countCommands) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
-}
-
-func (countCommands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
 }

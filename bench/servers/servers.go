@@ -6,8 +6,8 @@
 // repository's redis.conf says. It ends when Stop is called and, on Linux, when the
 // process that started it ends in any other way. Nothing that ran before is touched.
 //
-// What a server says of itself costs it something. Commands leaves that out; CPU can't,
-// so ask before and after what is measured, not while.
+// What a server says of itself costs it something, so ask before and after what is
+// measured, not while.
 //
 // CPU and resident memory are read from Linux's /proc.
 package servers
@@ -155,9 +155,9 @@ func (s *Server) Memory(ctx context.Context) (int64, error) {
 	return n, s.wrap("its memory", err)
 }
 
-// Commands is how many commands the server has run since it started, without those of
-// this package:
-//   - redis: commands, those within scripts and transactions included
+// Commands is how many commands clients have sent, to take the difference of:
+//   - redis: commands since it was asked first, without those within scripts, and
+//     without those of this package unless they are asked in between
 //   - postgres: transactions that were committed or rolled back, its own upkeep's
 //     included. A connection reports them a second after it did before or, once it
 //     idles, up to ten seconds after that. Memory adds one or two.
