@@ -15,7 +15,7 @@ import (
 )
 
 func newerFormat(w *world) {
-	w.set("keyfuse:format", "2", 0)
+	w.set("keyfuse:format", "3", 0)
 	e, err := engine.New(w.open(), tasks(nil), engine.Config{Logger: (&record{}).logger()})
 	if err != nil {
 		w.Fatal(err)
@@ -129,7 +129,7 @@ func flushAll(w *world) {
 	if b := outcomes["b"]; b.Outcome != engine.Done || nodeOf(b.Job.RunID) == nodeOf(first.RunID) {
 		w.Errorf("the job that came after: %+v; the node was %s", b, nodeOf(first.RunID))
 	}
-	if got := w.rdb.Get(w.Context(), "keyfuse:format").Val(); got != "1" {
+	if got := w.rdb.Get(w.Context(), "keyfuse:format").Val(); got != "2" {
 		w.Errorf("the format is %q", got)
 	}
 }

@@ -31,7 +31,7 @@ func formatChanges(w *world) {
 	go func() { ended <- e.Run(w.Context()) }()
 	w.schedule(client.Spec{ID: "a", Task: "mail"})
 	await(w, started, "the run")
-	w.set("keyfuse:format", "2", 0)
+	w.set("keyfuse:format", "3", 0)
 	close(release)
 	if f := await(w, settled, "the outcome"); f.Outcome != engine.Done {
 		w.Errorf("the run that was under way: %+v", f)
@@ -39,7 +39,7 @@ func formatChanges(w *world) {
 	if err := await(w, ended, "the end"); !errors.Is(err, client.ErrFormat) {
 		w.Errorf("Run: %v", err)
 	}
-	if got := w.rdb.Get(w.Context(), "keyfuse:format").Val(); got != "2" {
+	if got := w.rdb.Get(w.Context(), "keyfuse:format").Val(); got != "3" {
 		w.Errorf("the format is %q", got)
 	}
 }

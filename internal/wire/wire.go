@@ -55,8 +55,9 @@ import (
 	"strings"
 )
 
-// Format is the version of everything under keyfuse: in Redis.
-const Format = 1
+// Format is the version of everything under keyfuse: in Redis. In 1 a lease had no time
+// and no id, and its record was elsewhere.
+const Format = 2
 
 // Limits of the format.
 const (
