@@ -155,11 +155,11 @@ func formatRefused(w *world) {
 	for range 2 {
 		must(0, w.s.CheckFormat(w.Context()))(w)
 	}
-	for _, other := range []string{"2", "0", "", "1 "} {
+	for _, other := range []string{"1", "3", "0", "", "2 "} {
 		w.set(w.s.Of("format"), other, 0)
 		if err := w.s.CheckFormat(w.Context()); !errors.Is(err, wire.ErrFormat) {
 			w.Errorf("format %q: %v", other, err)
 		}
 	}
-	equal(w, "untouched", must(w.rdb.Get(w.Context(), w.s.Of("format")).Result())(w), "1 ")
+	equal(w, "untouched", must(w.rdb.Get(w.Context(), w.s.Of("format")).Result())(w), "2 ")
 }

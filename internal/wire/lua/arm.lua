@@ -26,20 +26,22 @@ if told then
   return again
 end
 
--- Of the job whose arguments begin at i: when it is due, and that as text.
-local due, due_text = {}, {}
+-- When each job is due, and that as text. (Lengths are counted here and below: a # is
+-- a search.)
+local due, due_text, n = {}, {}, 0
 local keys, seen, all_new = { root .. 'windows' }, {}, true
 for i = FIRST, #ARGV, FIELDS do
   local id, at = ARGV[i], ARGV[i + 1]
   local ahead = string.byte(at) == 43 -- a +
-  due[i], due_text[i] = tonumber(at) + (ahead and now or 0), at
-  if due[i] <= now then
-    due[i], due_text[i] = now, now_text
+  local ends = tonumber(at) + (ahead and now or 0)
+  if ends <= now then
+    ends, at = now, now_text
   elseif ahead then
-    due_text[i] = ms(due[i])
+    at = ms(ends)
   end
-  keys[#keys + 1] = fuse_key(id)
-  keys[#keys + 1] = class_key(id)
+  n = n + 1
+  due[n], due_text[n] = ends, at
+  keys[2 * n], keys[2 * n + 1] = fuse_key(id), class_key(id)
   if seen[id] then all_new = false end
   seen[id] = true
 end
@@ -71,29 +73,31 @@ local function existing(id)
   return PENDING, task, at
 end
 
-local reply, mapping, batches, wrote, all_armed = { now_text }, {}, {}, false, true
+local reply, mapping, mapped, batches, wrote, all_armed = { now_text }, {}, 0, {}, false, true
 
-local function arm(i)
-  local id, task = ARGV[i], ARGV[i + 2]
+-- Arms the k-th job, whose arguments begin at i.
+local function arm(k, i)
+  local task = ARGV[i + 2]
   wrote = true
-  if due[i] > now then
-    redis.call('SET', fuse_key(id), '0', 'PXAT', due_text[i]) -- a small number costs no memory; no counter is 0
+  if due[k] > now then
+    redis.call('SET', keys[2 * k], '0', 'PXAT', due_text[k]) -- a small number costs no memory; no counter is 0
   end
-  mapping[#mapping + 1] = class_key(id)
-  mapping[#mapping + 1] = ARGV[i + 3]
+  mapping[mapped + 1], mapping[mapped + 2] = keys[2 * k + 1], ARGV[i + 3]
+  mapped = mapped + 2
   local batch = batches[task]
   if not batch then
-    batch = {}
+    batch = { length = 0 }
     batches[task] = batch
   end
-  batch[#batch + 1] = due_text[i]
-  batch[#batch + 1] = id
+  local length = batch.length
+  batch[length + 1], batch[length + 2] = due_text[k], ARGV[i]
+  batch.length = length + 2
 end
 
 local function flush()
-  if #mapping > 0 then redis.call('MSET', unpack(mapping)) end
+  if mapped > 0 then redis.call('MSET', unpack(mapping)) end
   for task, batch in pairs(batches) do index(task, batch, channel) end
-  mapping, batches = {}, {}
+  mapping, mapped, batches = {}, 0, {}
 end
 
 local function answer(code, at)
@@ -102,23 +106,24 @@ local function answer(code, at)
   reply[#reply + 1] = at
 end
 
--- Arms a job whose id may be taken.
-local function arm_carefully(i)
+-- Arms the k-th job, whose id may be taken.
+local function arm_carefully(k, i)
   local id, task = ARGV[i], ARGV[i + 2]
   local code, other, at = existing(id)
   if code == FOREIGN or code == WINDOW then return answer(code, 0) end
   if code == PENDING and mode ~= 'replace' then
     return answer(mode == 'keep' and KEPT or PENDING, at == math.huge and '-1' or ms(at))
   end
-  arm(i)
-  if due[i] <= now then redis.call('DEL', fuse_key(id)) end
+  arm(k, i)
+  if due[k] <= now then redis.call('DEL', fuse_key(id)) end
   flush()
   if other and other ~= task then redis.call('ZREM', due_key(other), id) end
-  answer(code and REPLACED or ARMED, due_text[i])
+  answer(code and REPLACED or ARMED, due_text[k])
 end
 
-for i = FIRST, #ARGV, FIELDS do
-  if all_new then arm(i) else arm_carefully(i) end
+for k = 1, n do
+  local i = FIRST + (k - 1) * FIELDS
+  if all_new then arm(k, i) else arm_carefully(k, i) end
 end
 flush()
 if all_armed then reply = { now_text } end

@@ -31,9 +31,10 @@ local reply = { time[1], time[2], -1, 0, '' }
 local taken = 0      -- runs taken by this call
 local receipt = {}   -- of what, for a replay: `task rid attempt`, or `task +from to` for runs named by this call
 
+local answered = #reply -- a # is a search, so not for each run
 local function answer(task, held, rec)
-  local n = #reply
-  reply[n + 1], reply[n + 2], reply[n + 3] = task, held, rec
+  reply[answered + 1], reply[answered + 2], reply[answered + 3] = task, held, rec
+  answered = answered + 3
   bytes = bytes - #rec
 end
 
@@ -159,7 +160,7 @@ local function take_due(task, want)
   end
   local burning = redis.call('EXISTS', unpack(fuses)) > 0
   local prefix = task .. ' '
-  local gone, taking, aside, ended = {}, {}, {}, {}
+  local gone, taking, got, aside, ended = {}, {}, 0, {}, {}
   local done = 0
 
   local function take_run(i, reason, count, payload)
@@ -169,9 +170,9 @@ local function take_due(task, want)
     local due, source = origin(page[2 * i])
     if source == 'manual' then reason = source end
     local rec = run_record(1, id, due, reason, source, count, payload)
-    local at = 2 * #gone
-    gone[#gone + 1] = classes[i]
-    taking[at + 1], taking[at + 2] = held, rec
+    got = got + 1
+    gone[got] = classes[i]
+    taking[2 * got - 1], taking[2 * got] = held, rec
     answer(task, held, rec)
     taken = taken + 1
   end
@@ -204,8 +205,8 @@ local function take_due(task, want)
     done = upto
   end
   redis.call('ZREMRANGEBYRANK', key, 0, done - 1)
-  if #gone > 0 then
-    receipt[#receipt + 1] = task .. ' +' .. (taken - #gone) .. ' ' .. (taken - 1)
+  if got > 0 then
+    receipt[#receipt + 1] = task .. ' +' .. (taken - got) .. ' ' .. (taken - 1)
     redis.call('DEL', unpack(gone))
     redis.call('HSET', running_key(task), unpack(taking))
   end
@@ -214,7 +215,7 @@ local function take_due(task, want)
     if e[2].rest then redis.call('SET', fuse_key(e[1]), e[2].rest) end
   end
   for _, a in ipairs(aside) do set_aside(task, a[1], a[2], a[3]) end
-  return done, #gone
+  return done, got
 end
 
 -- Takes at most want runs of a task. True if there may be more to take.
