@@ -98,7 +98,7 @@ func (f runFlags) wants(k measure.Kind, name string, needs []string) bool {
 		return slices.Contains(f.chosen, name)
 	}
 	onRedis := slices.Equal(needs, []string{"redis"})
-	return strings.HasPrefix(name, k.Only) && (f.size == "full" || onRedis)
+	return (k.Only == "" || k.Only == name) && (f.size == "full" || onRedis)
 }
 
 // choose finds the ways that are asked for.

@@ -49,7 +49,7 @@ func (w *world) stream(ctx context.Context) (tally, string, error) {
 func (w *world) put(ctx context.Context, groups []way.Jobs) (string, error) {
 	var tardy time.Duration
 	for _, jobs := range groups {
-		_, err := timed(ctx, jobs.Count, max(1000, jobs.Count/10), time.Hour, func(from, to int) error {
+		_, err := timed(ctx, jobs.Count, 1000, time.Hour, func(from, to int) error {
 			some := jobs.Slice(from, to)
 			err := w.schedule(ctx, some)
 			tardy = max(tardy, time.Since(some.First))

@@ -29,8 +29,8 @@ type Kind struct {
 	Counting bool
 	// Together: all ways may be measured at the same time, since no rate is measured.
 	Together bool
-	// Only is what the names of the ways begin with that it is made for, unless others
-	// are asked for by name; empty for all.
+	// Only is the name of the way that it is made for, unless others are asked for by
+	// name; empty for all.
 	Only string
 	// Larger: it is another one with larger numbers, which the smoke form leaves out.
 	Larger bool
@@ -49,11 +49,11 @@ func All() []Kind {
 	return []Kind{
 		{
 			Name: "schedule", What: "scheduling by one caller, by 32, and in bulk; memory a pending job",
-			Rounds: 3, Guess: 15 * time.Second, Limit: 2 * time.Minute, measure: schedule,
+			Rounds: 3, Guess: 9 * time.Second, Limit: 3 * time.Minute, measure: schedule,
 		},
 		{
 			Name: "burst", What: "50,000 jobs due at one moment",
-			Rounds: 3, Guess: 25 * time.Second, Limit: 4 * time.Minute, measure: smallBurst,
+			Rounds: 3, Guess: 18 * time.Second, Limit: 4 * time.Minute, measure: smallBurst,
 		},
 		{
 			Name: "threshold", What: "hits of counters, and their firings",
@@ -73,7 +73,7 @@ func All() []Kind {
 		},
 		{
 			Name: "big-burst", What: "500,000 jobs due at one moment",
-			Larger: true, Rounds: 1, Guess: time.Minute, Limit: 6 * time.Minute, measure: bigBurst,
+			Larger: true, Rounds: 1, Guess: 45 * time.Second, Limit: 6 * time.Minute, measure: bigBurst,
 		},
 		{
 			Name: "growth", What: "lateness and a burst beside 10,000 to 3,000,000 pending ones",

@@ -43,11 +43,11 @@ const Counters = 100
 func Full() Sizes {
 	return Sizes{
 		One: 2_000, Many: 20_000, Bulk: 100_000, Scheduling: 10 * time.Second,
-		Spread: 10_000, Over: 30 * time.Second, Lead: 5 * time.Second, Loading: 90 * time.Second,
+		Spread: 10_000, Over: 30 * time.Second, Lead: 5 * time.Second, Loading: 75 * time.Second,
 		Pending: []int{0, 200_000, 1_000_000},
 		Growing: []int{10_000, 100_000, 1_000_000, 3_000_000},
 		Burst:   50_000, BigBurst: 500_000,
-		Ahead: 70 * time.Second, Draining: 45 * time.Second, Quiet: 20 * time.Second,
+		Ahead: 60 * time.Second, Draining: 30 * time.Second, Quiet: 20 * time.Second,
 		Idle:   15 * time.Second,
 		Killed: 1_000, KilledOver: 5 * time.Second, Takes: 100 * time.Millisecond, Mending: 150 * time.Second,
 		OneHits: 20_000, ManyHits: 100_000, BulkHits: 200_000,

@@ -62,6 +62,9 @@ const (
 func (w *world) far(n int) way.Jobs {
 	grain := cmp.Or(w.Way.Grain, time.Millisecond)
 	step := max(grain, (farOver / time.Duration(n)).Truncate(grain))
+	if w.Way.OneDelay {
+		step = 0
+	}
 	jobs := way.Jobs{From: farNumbers + w.pending, Count: n, First: up(time.Now().Add(farAway), grain), Step: step}
 	w.pending += n
 	return jobs

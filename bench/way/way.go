@@ -25,6 +25,9 @@ type Way struct {
 	// InOrder: jobs run in the order in which they were scheduled, whatever their due
 	// times. It is given them in the order of those.
 	InOrder bool
+	// OneDelay: it needs something of its own for each delay, so that people give it a
+	// few. Jobs that only wait all have the same.
+	OneDelay bool
 	// Open makes an instance that schedules, works, or both.
 	Open func(ctx context.Context, env Env) (Instance, error)
 }

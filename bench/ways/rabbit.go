@@ -23,8 +23,9 @@ func rabbitWays() []way.Way {
 			Name: "rabbitmq-queue-ttl",
 			What: fmt.Sprintf("RabbitMQ: a delay queue (x-message-ttl, dead-letter exchange) for each delay in steps of %s, "+
 				"rounded up; persistent, confirmed; prefetch %d", rabbitStep, rabbitPrefetch),
-			Needs: []string{"rabbitmq"},
-			Open:  rabbitOpener(rabbitByQueue),
+			Needs:    []string{"rabbitmq"},
+			OneDelay: true,
+			Open:     rabbitOpener(rabbitByQueue),
 		},
 		{
 			Name: "rabbitmq-message-ttl",
