@@ -110,19 +110,119 @@ func TestACallerWhoLeavesDoesNotTakeTheOthersAlong(t *testing.T) {
 	})
 }
 
+// A job is never armed whose caller's context ended before anything was sent, whoever
+// goes on with the call; and never with what became of its payload since.
 func TestWhatACallerGaveUpIsNotSentLater(t *testing.T) {
+	for _, others := range [][]string{{"c"}, {"c", "d"}, nil} {
+		gated(t, func(w *world, g *gate) {
+			answers := make(chan string, 9)
+			w.callers(w.Context(), answers, "a", "b")
+			leaving, leave := context.WithCancel(w.Context())
+			w.callers(leaving, answers, "left")
+			w.callers(w.Context(), answers, others...) // they join its call
+			leave()
+			equal(w, "answer", take(answers, 1), []string{"left " + context.Canceled.Error()})
+			w.callers(leaving, answers, "late")
+			equal(w, "answer", take(answers, 1), []string{"late " + context.Canceled.Error()})
+			w.callers(w.Context(), answers, "e")
+			close(g.through)
+			take(answers, 3+len(others))
+			for _, id := range []string{"left", "late"} {
+				if _, err := w.c.Get(w.Context(), id); !errors.Is(err, client.ErrNotFound) {
+					w.Errorf("%q, which its caller gave up: %v", id, err)
+				}
+			}
+			for _, id := range append(others, "a", "b", "e") {
+				equal(w, id, len(must(w.c.Get(w.Context(), id))(w)), 1)
+			}
+		})
+	}
+}
+
+func TestAPayloadIsItsCallersWhenTheCallReturns(t *testing.T) {
 	gated(t, func(w *world, g *gate) {
 		answers := make(chan string, 9)
-		w.callers(w.Context(), answers, "a", "b")
+		w.callers(w.Context(), answers, "a")
 		leaving, leave := context.WithCancel(w.Context())
-		w.callers(leaving, answers, "left")
+		payload := []byte("mine")
+		go func() {
+			_, err := w.c.Schedule(leaving, client.Spec{ID: "left", Task: "mail", Payload: payload, In: time.Hour})
+			answers <- fmt.Sprint("left ", err)
+		}()
+		synctest.Wait() // its call is on its way
 		leave()
 		equal(w, "answer", take(answers, 1), []string{"left " + context.Canceled.Error()})
-		w.callers(w.Context(), answers, "c")
+		copy(payload, "EVIL")
 		close(g.through)
-		equal(w, "answers", take(answers, 3), []string{"a <nil>", "b <nil>", "c <nil>"})
-		if _, err := w.c.Get(w.Context(), "left"); !errors.Is(err, client.ErrNotFound) {
-			w.Errorf("a job that its caller gave up: %v", err)
+		take(answers, 1)
+		if jobs, err := w.c.Get(w.Context(), "left"); err == nil && string(jobs[0].Payload) != "mine" {
+			w.Errorf("armed with %q", jobs[0].Payload)
 		}
 	})
+}
+
+// An answer that is there is given, whatever became of the context meanwhile.
+func TestAnAnswerIsNotThrownAway(t *testing.T) {
+	for range 30 {
+		gated(t, func(w *world, g *gate) {
+			ctx, end := context.WithCancel(w.Context())
+			w.rdb.AddHook(endAfter{end})
+			close(g.through)
+			if _, err := w.c.Schedule(ctx, client.Spec{ID: "a", Task: "mail"}); err != nil {
+				w.Errorf("answered, then ended: %v", err)
+			}
+		})
+	}
+}
+
+// endAfter ends a context once a script is answered.
+type endAfter struct{ end func() }
+
+func (e endAfter) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (e endAfter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (e endAfter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if cmd.Name() == "evalsha" {
+			e.end()
+		}
+		return err
+	}
+}
+
+func TestAPanicOfALeaderLeavesNobodyStuck(t *testing.T) {
+	gated(t, func(w *world, g *gate) {
+		answers := make(chan string, 9)
+		w.rdb.AddHook(panicOnce{&sync.Once{}})
+		go func() {
+			defer func() { answers <- fmt.Sprint("a ", recover()) }()
+			_, _ = w.c.Schedule(w.Context(), client.Spec{ID: "a", Task: "mail", In: time.Hour})
+		}()
+		close(g.through)
+		equal(w, "the leader", take(answers, 1), []string{"a of a hook"})
+		w.callers(w.Context(), answers, "b")
+		equal(w, "the next", take(answers, 1), []string{"b <nil>"})
+	})
+}
+
+// panicOnce panics in the first script.
+type panicOnce struct{ once *sync.Once }
+
+func (p panicOnce) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (p panicOnce) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (p panicOnce) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "evalsha" {
+			p.once.Do(func() { panic("of a hook") })
+		}
+		return next(ctx, cmd)
+	}
 }

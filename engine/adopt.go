@@ -36,7 +36,7 @@ func (p *partition) adoptLoop(ctx context.Context) {
 		}
 		took := time.Duration(0)
 		for chunk := range slices.Chunk(ids, wire.MaxAdopt) {
-			p.backlog.wait(ctx, adoptShare*took)
+			p.backlog.wait(ctx, min(adoptShare*took, maxAdoptDelay))
 			err := retry(ctx, func() error {
 				start := time.Now()
 				adopted, err := p.adopt(ctx, chunk)

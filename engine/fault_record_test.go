@@ -14,7 +14,7 @@ import (
 // claiming, nor hide the other runs.
 func TestARecordThatCannotBeReadDiesAlone(t *testing.T) {
 	for name, backend := range map[string]func(*testing.T, func(*world)){"bubble": inBubble, "redis": onRedis} {
-		for _, garbage := range []string{"", "x", "1 2 3\nx", "1 1 timer index 0 99 99\n"} {
+		for _, garbage := range []string{"", "x", "1 2 3\nx", "1 1 timer index 0 99 99\n", "100000000000000 1 timer\nx"} {
 			t.Run(name+" "+garbage, func(t *testing.T) {
 				backend(t, func(w *world) {
 					first := w.start(tasks(map[string]registry.Func{"mail": func(_ context.Context, _ registry.Job) error {

@@ -35,7 +35,7 @@ func (e *exam) format(ctx context.Context) Check {
 		case err != nil:
 			return blind("the wire format's version", err, "GET "+store.Of("format"))
 		case version != strconv.Itoa(wire.Format):
-			return fail("use the release of Keyfuse that the daemons have, or another database",
+			return fail("use the release of Keyfuse that the daemons have, or another database; docs/operations.md says how to upgrade",
 				"the data have format %q, this release reads %d", version, wire.Format)
 		}
 		used++

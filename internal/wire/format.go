@@ -56,5 +56,5 @@ func judgeFormat(found string, reads int) error {
 	case n > reads:
 		return fmt.Errorf("%w: they have %d, this release reads %d: upgrade Keyfuse here, or use another database", ErrFormat, n, reads)
 	}
-	return fmt.Errorf("%w: they have %d, this release reads %d: work them off with the release that wrote them, or use another database", ErrFormat, n, reads)
+	return fmt.Errorf("%w: they have %d, this release reads %d: work them off with the release that wrote them and then DEL keyfuse:format, or use another database", ErrFormat, n, reads)
 }

@@ -88,8 +88,8 @@ func (s *Store) Reap(ctx context.Context, node, lastError string) (int, error) {
 	}
 	freed := 0
 	for _, task := range tasks {
-		for more := true; more; {
-			reply, err := s.run(ctx, s.reap, node, task, lastError, s.Wake(s.db))
+		for cursor := "0"; ; {
+			reply, err := s.run(ctx, s.reap, node, task, cursor, lastError, s.Wake(s.db))
 			if err == nil {
 				err = need(reply, 2)
 			}
@@ -97,7 +97,9 @@ func (s *Store) Reap(ctx context.Context, node, lastError string) (int, error) {
 				return freed, err
 			}
 			freed += int(asInt(reply[1]))
-			more = asInt(reply[0]) == 1
+			if cursor = asString(reply[0]); cursor == "0" {
+				break
+			}
 		}
 	}
 	return freed, s.forget(ctx, node)

@@ -20,8 +20,8 @@ const (
 )
 
 // Run is one firing of a job, as its record in keyfuse:running:<task>, or
-// keyfuse:runs:<task>, has it: a
-// line of fields that are separated by spaces and then three strings end to end,
+// keyfuse:runs:<task>, has it: a line of fields that are separated by spaces and then
+// three strings end to end,
 //
 //	attempt due reason source count #id #error LF id error payload
 //

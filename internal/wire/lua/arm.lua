@@ -29,7 +29,7 @@ end
 -- When each job is due, and that as text. (Lengths are counted here and below: a # is
 -- a search.)
 local due, due_text, n = {}, {}, 0
-local keys, seen, all_new = { root .. 'windows' }, {}, true
+local ids, keys, seen, all_new = {}, {}, {}, true
 for i = FIRST, #ARGV, FIELDS do
   local id, at = ARGV[i], ARGV[i + 1]
   local ahead = string.byte(at) == 43 -- a +
@@ -41,7 +41,7 @@ for i = FIRST, #ARGV, FIELDS do
   end
   n = n + 1
   due[n], due_text[n] = ends, at
-  keys[2 * n], keys[2 * n + 1] = fuse_key(id), class_key(id)
+  ids[n], keys[2 * n - 1], keys[2 * n] = id, fuse_key(id), class_key(id)
   if seen[id] then all_new = false end
   seen[id] = true
 end
@@ -50,8 +50,10 @@ all_new = redis.call('EXISTS', unpack(keys)) == 0 and all_new
 -- Ids that a window is open for. If it was cancelled by hand, its record is still
 -- there, and would end the job.
 local counts = {}
-if not all_new then
-  for id in pairs(seen) do counts[id] = redis.call('HEXISTS', root .. 'windows', id) == 1 end
+if redis.call('EXISTS', root .. 'windows') == 1 then
+  for k, record in ipairs(redis.call('HMGET', root .. 'windows', unpack(ids))) do
+    if record then counts[ids[k]], all_new = true, false end
+  end
 end
 
 -- What is there under an id: a code that refuses a job or nil, and the task and due
@@ -80,9 +82,9 @@ local function arm(k, i)
   local task = ARGV[i + 2]
   wrote = true
   if due[k] > now then
-    redis.call('SET', keys[2 * k], '0', 'PXAT', due_text[k]) -- a small number costs no memory; no counter is 0
+    redis.call('SET', keys[2 * k - 1], '0', 'PXAT', due_text[k]) -- a small number costs no memory; no counter is 0
   end
-  mapping[mapped + 1], mapping[mapped + 2] = keys[2 * k + 1], ARGV[i + 3]
+  mapping[mapped + 1], mapping[mapped + 2] = keys[2 * k], ARGV[i + 3]
   mapped = mapped + 2
   local batch = batches[task]
   if not batch then
@@ -130,7 +132,8 @@ if all_armed then reply = { now_text } end
 
 -- Keeps the answer for a while. What armed nothing may be tried again.
 if wrote then
-  redis.call('HSET', answers_key(0), token, table.concat(reply, ' '))
-  if string.sub(token, -2) == '00' then drop_old_answers() end -- now and then
+  if redis.call('HSET', answers_key(0), token, table.concat(reply, ' ')) == 1 and redis.call('HLEN', answers_key(0)) == 1 then
+    drop_old_answers() -- the first of its half minute
+  end
 end
 return reply

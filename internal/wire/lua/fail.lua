@@ -17,7 +17,7 @@ for i = 3, #ARGV, 4 do
   local member, verdict, delay, err = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), ARGV[i + 3]
   local held = read_lease(member)
   local rid, rec = held.rid, redis.call('HGET', running_key(task), member)
-  if not rec then
+  if not rec or not rid then
     if not holds_lease(node_of(member)) then lost[#lost + 1] = (i - 3) / 4 end
   else
     redis.call('HDEL', running_key(task), member)

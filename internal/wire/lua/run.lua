@@ -51,7 +51,11 @@ local function amend(rec, attempt, err)
   return attempt .. ' ' .. middle .. ' ' .. id_len .. ' ' .. #err .. '\n' .. id .. err .. payload, id
 end
 
-local function attempt_of(rec) return tonumber(string.match(rec, '^%d+') or 0) end
+-- What somebody else has written there may be too long for a lease.
+local function attempt_of(rec)
+  local digits = string.match(rec, '^%d+') or '0'
+  return #digits <= 9 and tonumber(digits) or 0
+end
 
 -- A field of keyfuse:running:<task>: a lease, `rid attempt node at id`, where at is
 -- when it was claimed, in ms. The attempt in it is the fencing token: whoever holds
@@ -69,11 +73,12 @@ end
 -- many leases as handlers run, and this looks at all of them.
 local function under_way(id)
   local runs = {}
-  local pattern = '* * * * ' .. string.gsub(id, '[%*%?%[%]\\^]', '\\%0')
+  local pattern = '* ' .. string.gsub(id, '[%*%?%[%]\\^]', '\\%0')
   for _, task in ipairs(redis.call('SMEMBERS', root .. 'tasks')) do
     local cursor = '0'
     repeat
-      local page = redis.call('HSCAN', running_key(task), cursor, 'MATCH', pattern, 'COUNT', 1000)
+      local page = redis.pcall('HSCAN', running_key(task), cursor, 'MATCH', pattern, 'COUNT', 1000)
+      if not page[1] then page = { '0', {} } end -- another type: one task's damage is its own
       cursor = page[1]
       for i = 1, #page[2], 2 do
         local held = read_lease(page[2][i])
