@@ -127,6 +127,13 @@ func (c *comparison) head(ctx context.Context) {
 		c.results.Machine.Begun, c.results.Machine.Load = begun, load
 	}
 	c.results.Versions = versions(ctx)
-	c.results.Missing = make(map[string]string) // it may be installed by now
+	if c.results.Missing == nil {
+		c.results.Missing = make(map[string]string)
+	}
+	for _, b := range c.batches {
+		for _, u := range b {
+			delete(c.results.Missing, u.way) // it may be installed by now
+		}
+	}
 	c.results.Ways = c.app.described(c.batches, c.results.Values)
 }

@@ -77,7 +77,7 @@ func (w *world) burst(ctx context.Context, n int) (b burstTally, err error) {
 		return b, err
 	}
 	if most := w.Sizes.Ahead; ahead > most {
-		fewer := int(float64(n) * most.Seconds() / ahead.Seconds())
+		fewer := max(1, int(float64(n)*most.Seconds()/ahead.Seconds()))
 		b.note = fmt.Sprintf("%s jobs only: scheduling all would take %.0f s", thousands(fewer), ahead.Seconds())
 		n, ahead = fewer, most
 	}

@@ -100,7 +100,7 @@ func (r *Record) StartAt(n int, now time.Time) {
 
 // End notes that a job's handler returned.
 func (r *Record) End(n int) {
-	if n >= 0 && n < len(r.slots) && r.slots[n].done.Swap(time.Now().UnixNano()) == 0 {
+	if n >= 0 && n < len(r.slots) && r.slots[n].done.CompareAndSwap(0, time.Now().UnixNano()) {
 		r.head.ended.Add(1)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
@@ -15,9 +14,8 @@ import (
 func bareWay() way.Way {
 	return way.Way{
 		Name:  "bare events",
-		What:  "Redis keyspace notifications: SET id '' EXAT due (EX counts from when it arrives, EXAT makes the due time exact) and SET class:id; PSUBSCRIBE expired, then GETDEL class:id by 64 workers; an event that nobody heard is lost, and its job with it",
+		What:  "Redis keyspace notifications: SET id '' PXAT due (EX counts whole seconds from when it arrives, PXAT makes the due time exact) and SET class:id; PSUBSCRIBE expired, then GETDEL class:id by 64 workers; an event that nobody heard is lost, and its job with it",
 		Needs: []string{redisServer},
-		Grain: time.Second,
 		Open: func(_ context.Context, env way.Env) (way.Instance, error) {
 			return bare{dial(env)}, nil
 		},
