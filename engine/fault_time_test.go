@@ -21,7 +21,7 @@ func newerFormat(w *world) {
 		w.Fatal(err)
 	}
 	err = e.Run(w.Context())
-	want := `they have 2, this release reads 1: upgrade Keyfuse here, or use another database`
+	want := `they have 3, this release reads 2: upgrade Keyfuse here, or use another database`
 	if err == nil || !strings.Contains(err.Error(), want) {
 		w.Errorf("Run: %v, want: %s", err, want)
 	}
