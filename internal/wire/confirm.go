@@ -49,8 +49,8 @@ func (s *Store) runConfirmed(ctx context.Context, c Confirm, script *redis.Scrip
 	}
 }
 
-// isElsewhere says whether a server answered that the partition is another's now.
-// Only the cluster's client follows that by itself.
+// isElsewhere says whether a server answered that the partition is another's now, and
+// did nothing. Only the cluster's client follows that by itself, and not for ever.
 func isElsewhere(err error) bool {
 	return redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "ASK")
 }
