@@ -117,7 +117,7 @@ func (s *Store) run(ctx context.Context, script *redis.Script, args ...any) ([]a
 		defer cancel()
 	}
 	reply, err := script.Run(ctx, s.rdb, []string{s.Root()}, args...).Result()
-	for until := time.Now().Add(movingPatience); moving(err) || isElsewhere(err); {
+	for until := time.Now().Add(movingPatience); moving(err) || s.tag != "" && isElsewhere(err); {
 		if isElsewhere(err) { // more often than the client follows by itself
 			s.refresh(ctx)
 		}
