@@ -18,7 +18,7 @@ for i = 3, #ARGV, 4 do
   local held = read_lease(member)
   local rid, rec = held.rid, redis.call('HGET', running_key(task), member)
   if not rec or not rid then
-    if not holds_lease(node_of(member)) then lost[#lost + 1] = (i - 3) / 4 end
+    if not holds_lease(held.node or '') then lost[#lost + 1] = (i - 3) / 4 end
   else
     redis.call('HDEL', running_key(task), member)
     local attempt = attempt_of(rec)

@@ -63,7 +63,6 @@ end
 local function lease(rid, attempt, node, id)
   return rid .. ' ' .. attempt .. ' ' .. node .. ' ' .. now_text .. ' ' .. id
 end
-local function node_of(held) return string.match(held, '^%S+ %S+ (%S+)') end
 local function read_lease(held)
   local rid, attempt, node, at, id = string.match(held, '^(%S+) (%d+) (%S+) (%d+) (.*)$')
   return { rid = rid, attempt = attempt, node = node, at = at, id = id }
