@@ -5,8 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"iter"
-	mathrand "math/rand/v2"
 	"strings"
 	"time"
 
@@ -75,85 +73,6 @@ func (c *Client) prepare(spec Spec) (Result, wire.ArmJob) {
 	r := Result{Err: c.check(spec)}
 	r.Job = Job{ID: spec.ID, Task: spec.Task, State: Pending, Payload: spec.Payload}
 	return r, wire.ArmJob{ID: spec.ID, Task: spec.Task, Payload: spec.Payload, When: wire.When{In: spec.In, At: spec.At}}
-}
-
-// Result is what became of one of many.
-type Result struct {
-	Scheduled
-	Err error // as of Schedule
-}
-
-// ScheduleMany arms many jobs, a few hundred a call, and yields what became of
-// each, in order, while it goes on reading specs. A call takes specs of one
-// IfExists only, so those that go together should come together. A spec that is
-// refused does not stop the others. An error from Redis is yielded once for the
-// first spec of the chunk it befell, and ends the sequence: what was yielded
-// before is armed, what was not yielded can be given again (with Keep, if it is a
-// cluster: others of the chunk may be armed in other partitions).
-func (c *Client) ScheduleMany(ctx context.Context, specs iter.Seq[Spec]) iter.Seq2[int, Result] {
-	return func(yield func(int, Result) bool) {
-		n := 0
-		flush := func(chunk []Spec) bool {
-			results, err := c.chunk(ctx, chunk)
-			for _, r := range results {
-				if !yield(n, r) {
-					return false
-				}
-				n++
-			}
-			if err != nil {
-				failed := chunk[len(results)]
-				yield(n, Result{Scheduled: Scheduled{Job: Job{ID: failed.ID, Task: failed.Task}}, Err: err})
-			}
-			return err == nil
-		}
-		most := wire.MaxArm * len(c.space.All())
-		chunk, bytes := make([]Spec, 0, most), 0
-		for spec := range specs {
-			full := len(chunk) == most || bytes+len(spec.Payload) > maxChunkBytes
-			if len(chunk) > 0 && (full || spec.IfExists != chunk[0].IfExists) {
-				if !flush(chunk) {
-					return
-				}
-				chunk, bytes = chunk[:0], 0
-			}
-			chunk = append(chunk, spec)
-			bytes += len(spec.Payload)
-		}
-		if len(chunk) > 0 {
-			flush(chunk)
-		}
-	}
-}
-
-// maxChunkBytes bounds the payloads of one call, and so how long it takes.
-const maxChunkBytes = 4 << 20
-
-// chunk arms some specs, all of the same IfExists, in one call a partition. After
-// an error the results are those of the specs before the first that it befell.
-func (c *Client) chunk(ctx context.Context, specs []Spec) ([]Result, error) {
-	results := make([]Result, len(specs))
-	jobs := make([]wire.ArmJob, 0, len(specs))
-	places := make([]int, 0, len(specs))
-	for i, spec := range specs {
-		r, job := c.prepare(spec)
-		if results[i] = r; r.Err == nil {
-			jobs, places = append(jobs, job), append(places, i)
-		}
-	}
-	mode := cmp.Or(specs[0].IfExists, Fail)
-	failed, err := wire.Group(jobs, func(job wire.ArmJob) *wire.Store { return c.space.Of(job.ID) }, wire.MaxArm,
-		func(store *wire.Store, jobs []wire.ArmJob, at []int) (int, error) {
-			armed, _, confirmed, err := store.ArmConfirmed(ctx, c.confirm(), mode, mathrand.Int64(), jobs)
-			for i, a := range armed {
-				results[places[at[i]]].settle(a, confirmed, c.cfg.WaitReplicas)
-			}
-			return len(armed), err
-		})
-	if err != nil {
-		results = results[:places[failed]]
-	}
-	return results, err
 }
 
 func (c *Client) confirm() wire.Confirm {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ var scheduleChecks = []check{
 	{"many: each has its own choice of what to do with an existing id", manyMixed},
 	{"many: big payloads are spread over calls", manyBig},
 	{"many: an error of Redis ends it, and what was answered is there", manyBroken},
+	{"many: what becomes of an id that is given twice goes by the order", manyTwice},
 	{"many: stopping early stops reading", manyStops},
 	{"many: none", manyNone},
 }
@@ -226,31 +228,55 @@ func manyBig(w *world) {
 	for i := range all {
 		all[i].Payload = make([]byte, 1<<20)
 	}
-	calls := newFailing(3, errors.New("one call too many"))
 	w.bulk(w.c, all[:1]) // loads the script
 	must(0, w.c.Cancel(w.Context(), all[0].ID))(w)
-	w.rdb.AddHook(calls)
+	var calls atomic.Int64
+	w.rdb.AddHook(newBefore(string(client.Fail), func() error {
+		calls.Add(1)
+		return nil
+	}))
 	for _, r := range w.bulk(w.c, all) {
 		if r.Err != nil {
 			w.Errorf("%q: %v", r.ID, r.Err)
 		}
 	}
-	equal(w, "calls left", calls.left.Load(), 0) // 4 + 4 + 2 payloads
+	equal(w, "calls", calls.Load(), 3) // 4 + 4 + 2 payloads
 }
 
 func manyBroken(w *world) {
-	all := specsOf("{job}", 3*wire.MaxArm)
-	w.bulk(w.c, all[:1])
-	broken := newFailing(1, errors.New("gone"))
+	all := specsOf("{job}", 4*wire.MaxArm)
+	broken := newBefore(all[wire.MaxArm].ID, func() error { return errors.New("gone") })
 	w.rdb.AddHook(broken)
-	all[0].ID = "{job}another"
 	results := w.bulk(w.c, all)
 	equal(w, "results", len(results), wire.MaxArm+1)
 	last := results[wire.MaxArm]
-	equal(w, "the first that is not armed", []any{last.ID, last.Err}, []any{all[wire.MaxArm].ID, broken.err})
-	broken.left.Store(1 << 30)
-	equal(w, "armed", must(w.c.Stats(w.Context()))(w).Tasks[0].Pending, wire.MaxArm+1)
-	equal(w, "the rest again", len(w.bulk(w.c, all[wire.MaxArm:])), 2*wire.MaxArm)
+	equal(w, "the first that nobody knows of", []any{last.ID, last.Err}, []any{all[wire.MaxArm].ID, "gone"})
+	if n := must(w.c.Stats(w.Context()))(w).Tasks[0].Pending; n > 2*wire.MaxArm {
+		w.Errorf("%d are armed, want the first and at most the third chunk", n)
+	}
+	broken.off.Store(true)
+	for i := range all {
+		all[i].IfExists = client.Keep
+	}
+	for _, r := range w.bulk(w.c, all[wire.MaxArm:]) {
+		equal(w, "again", r.Err, nil)
+	}
+	equal(w, "armed", must(w.c.Stats(w.Context()))(w).Tasks[0].Pending, int64(len(all)))
+}
+
+// manyTwice has an id in two chunks, of which the first is long on its way.
+func manyTwice(w *world) {
+	all := specsOf("{job}", 2*wire.MaxArm)
+	for i := range all {
+		all[i].IfExists = client.Replace
+	}
+	all[wire.MaxArm] = client.Spec{ID: all[0].ID, Task: "mail", In: time.Hour, IfExists: client.Replace, Payload: []byte("later")}
+	w.rdb.AddHook(newBefore(all[1].ID, func() error {
+		time.Sleep(50 * time.Millisecond)
+		return nil
+	}))
+	equal(w, "replaced", w.bulk(w.c, all)[wire.MaxArm].Replaced, true)
+	equal(w, "stays", string(must(w.c.Get(w.Context(), all[0].ID))(w)[0].Payload), "later")
 }
 
 func manyStops(w *world) {
@@ -264,7 +290,7 @@ func manyStops(w *world) {
 			break
 		}
 	}
-	if read > 2*wire.MaxArm*len(w.space.All()) {
+	if read > 2*wire.MaxArm*len(w.space.All()) { // a chunk, and the next that is on its way
 		w.Errorf("read %d specs for 3 results", read)
 	}
 }

@@ -214,6 +214,34 @@ func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
+// before calls something before each command that has an argument, and fails the command
+// with its error, if there is one.
+type before struct {
+	arg  string
+	call func() error
+	off  atomic.Bool
+}
+
+func newBefore(arg string, call func() error) *before { return &before{arg: arg, call: call} }
+
+func (*before) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (*before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (b *before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if !b.off.Load() && slices.Contains(cmd.Args(), any(b.arg)) {
+			if err := b.call(); err != nil {
+				cmd.SetErr(err)
+				return err
+			}
+		}
+		return next(ctx, cmd)
+	}
+}
+
 // after calls something after each command on a key.
 type after struct {
 	name, key string

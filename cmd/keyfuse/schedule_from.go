@@ -161,7 +161,7 @@ func (b *bulk) run(ctx context.Context, in io.Reader) error {
 		p := explainOrNil(b.s.explain(r.Err))
 		if p != nil && (p.code == exitRedis || p.code == exitFailed) {
 			p.err = fmt.Errorf("line %d: %w", at, p.err)
-			p.next = strings.TrimPrefix(fmt.Sprintf("%s; jobs from line %d on are not scheduled", p.next, at), "; ")
+			p.next = strings.TrimPrefix(fmt.Sprintf("%s; jobs from line %d on may be scheduled or not: give them again with --if-exists keep", p.next, at), "; ")
 			return p
 		}
 		if err := b.settle(at, r, p); err != nil {

@@ -57,8 +57,8 @@ func (s *Store) Arm(ctx context.Context, mode IfExists, token int64, jobs []ArmJ
 // ArmConfirmed is Arm, and says how many replicas have the jobs, those that were
 // kept included.
 func (s *Store) ArmConfirmed(ctx context.Context, c Confirm, mode IfExists, token int64, jobs []ArmJob) ([]ArmResult, time.Time, Confirmed, error) {
-	args := make([]any, 0, 3+4*len(jobs))
-	args = append(args, string(mode), s.Wake(s.db), token)
+	args := make([]any, 0, 4+4*len(jobs))
+	args = append(args, string(mode), s.Wake(s.db), token, distinct(jobs))
 	for _, job := range jobs {
 		args = append(args, job.ID, job.When.arg(), job.Task, ClassValue(job.Task, job.Payload))
 	}
@@ -82,4 +82,18 @@ func (s *Store) ArmConfirmed(ctx context.Context, c Confirm, mode IfExists, toke
 		}
 	}
 	return results, now, confirmed, nil
+}
+
+// distinct is empty if an id is among the jobs twice.
+func distinct(jobs []ArmJob) string {
+	if len(jobs) > 1 {
+		seen := make(map[string]struct{}, len(jobs))
+		for _, job := range jobs {
+			seen[job.ID] = struct{}{}
+		}
+		if len(seen) < len(jobs) {
+			return ""
+		}
+	}
+	return "distinct"
 }

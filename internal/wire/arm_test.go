@@ -16,6 +16,7 @@ var armChecks = []check{
 	{"arm: replacing moves a job to another task's index", armReplacesTask},
 	{"arm: a job that is due has no fuse, and replacing takes the old one away", armDueNow},
 	{"arm: a repeated call answers the same", armRepeats},
+	{"arm: answers are dropped after a while, also where no node runs", armForgets},
 	{"arm: a repeated call does not arm again what ran meanwhile", armRepeatsAfterRun},
 	{"arm: of duplicates in one call the mode decides", armDuplicates},
 	{"arm: keys of other data are never touched", armForeign},
@@ -104,6 +105,25 @@ func armRepeatsAfterRun(w *world) {
 	again, _, err := w.s.Arm(w.Context(), wire.Fail, 1000, jobs)
 	equal(w, "answer", must(again, err)(w), once)
 	equal(w, "taken", ids(w.take("n", "mail")), []string{})
+}
+
+// armForgets runs no node, whose heartbeats would drop old answers.
+func armForgets(w *world) {
+	if w.real { // two minutes would take as long
+		return
+	}
+	kept := func() int { return len(must(w.rdb.Keys(w.Context(), "keyfuse:answers:*").Result())(w)) }
+	arm := func(id string, token int64) {
+		_, _, err := w.s.Arm(w.Context(), wire.Fail, token, []wire.ArmJob{job(id, "mail", lease)})
+		must(0, err)(w)
+	}
+	arm("a", 101)
+	w.pass(30 * time.Second)
+	arm("b", 102)
+	w.pass(30 * time.Second)
+	equal(w, "kept", kept(), 2)
+	arm("c", 200) // the last two half minutes stay
+	equal(w, "kept", kept(), 2)
 }
 
 func armDuplicates(w *world) {
