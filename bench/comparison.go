@@ -95,7 +95,10 @@ func (c *comparison) one(ctx context.Context, u unit) error {
 		c.results.Missing[u.way] = err.Error()
 		return save(c.file, c.results)
 	}
-	run := result.Run{Figure: u.kind.Name, Way: u.way, Round: u.round, Took: time.Since(began).Seconds()}
+	run := result.Run{
+		Figure: u.kind.Name, Way: u.way, Round: u.round,
+		At: began.UTC().Format(time.RFC3339), Commit: c.results.Versions[ourselves], Took: time.Since(began).Seconds(),
+	}
 	if err != nil {
 		run.Failed = err.Error()
 		fmt.Fprintf(c.app.stderr, "%s of %s has failed: %v\n", u.kind.Name, u.way, err)

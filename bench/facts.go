@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/keyfuse-io/keyfuse/bench/result"
+	"github.com/keyfuse-io/keyfuse/bench/servers"
 )
 
 // machine is what is measured on. What it can't tell is empty.
@@ -58,14 +59,17 @@ func memory() string {
 //go:embed ways/bullmq/package.json
 var bullMQ []byte
 
+// ourselves is the name of Keyfuse among the versions.
+const ourselves = "keyfuse"
+
 // versions are those of all that takes part and is here.
 func versions(ctx context.Context) map[string]string {
-	all := map[string]string{"go": runtime.Version(), "keyfuse": commit(ctx)}
+	all := map[string]string{"go": runtime.Version(), ourselves: commit(ctx)}
 	for name, command := range map[string][]string{
-		"redis":      {"redis-server", "--version"},
-		"postgresql": {"/usr/lib/postgresql/15/bin/postgres", "--version"},
-		"rabbitmq":   {"rabbitmqctl", "version"},
-		"beanstalkd": {"beanstalkd", "-v"},
+		"redis":      {program("redis"), "--version"},
+		"postgresql": {program("postgres"), "--version"},
+		"rabbitmq":   {"rabbitmqctl", "version"}, // the server itself does not say
+		"beanstalkd": {program("beanstalkd"), "-v"},
 		"node":       {"node", "--version"},
 	} {
 		if version := firstLine(ctx, command...); version != "" {
@@ -77,6 +81,12 @@ func versions(ctx context.Context) map[string]string {
 	maps.Copy(all, npm.Dependencies)
 	maps.Copy(all, modules())
 	return all
+}
+
+// program is the one that package servers starts; empty if it is not installed.
+func program(server string) string {
+	path, _ := servers.Program(server) // the way that needs it says why
+	return path
 }
 
 // modules are the versions of the libraries that ways are built on.

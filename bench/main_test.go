@@ -71,7 +71,7 @@ func TestSmoke(t *testing.T) {
 	checkKeyfuse(t, results)
 
 	code, stdout := bench(t.Context(), stderr, "run", "--size", "smoke", "--out", file, "--resume", "--plan")
-	if strings.Count(stdout, "\n") > 1+len(results.Missing) || code != 0 {
+	if done := strings.Count(stdout, "\n") == 1 || len(results.Missing) > 0; !done || code != 0 {
 		t.Errorf("after all was measured there is a plan: %s", stdout)
 	}
 	dir := t.TempDir()
@@ -150,9 +150,28 @@ func TestKillOfALocalWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkStamps(t, results)
 	i := slices.IndexFunc(results.Values, func(v result.Value) bool { return v.Figure == "kill-lost" })
 	if i < 0 || results.Values[i].Value == 0 {
 		t.Errorf("none was lost: %+v", results.Values)
+	}
+}
+
+// checkStamps expects that it is known what of Keyfuse was measured, and when.
+func checkStamps(t *testing.T, results *result.Results) {
+	t.Helper()
+	if results.Size != "smoke" || len(results.Runs) == 0 {
+		t.Errorf("%d runs of the size %q", len(results.Runs), results.Size)
+	}
+	for _, run := range results.Runs {
+		if _, err := time.Parse(time.RFC3339, run.At); err != nil || run.Commit != results.Versions["keyfuse"] {
+			t.Errorf("a run at %q of %q: %v", run.At, run.Commit, err)
+		}
+	}
+	for _, v := range results.Values {
+		if v.Kind != "kill" {
+			t.Errorf("%s is of the kind %q", v.Figure, v.Kind)
+		}
 	}
 }
 
@@ -197,15 +216,21 @@ func TestWrongCalls(t *testing.T) {
 	if err := os.WriteFile(noResults, []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	smoke := filepath.Join(t.TempDir(), "smoke")
+	if err := save(smoke, &result.Results{Size: "smoke", Runs: make([]result.Run, 1)}); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		args []string
 		want string
 	}{
 		{[]string{"run", "--figures", "speed"}, `no figure "speed"`},
 		{[]string{"run", "--rounds-of", "speed=2"}, `no figure "speed"`},
+		{[]string{"run", "--figures", "burst", "--ways", "incr"}, "none of these ways"},
 		{[]string{"run", "--ways", "cron"}, `no way that begins with "cron"`},
 		{[]string{"run", "--size", "huge"}, `no size "huge"`},
 		{[]string{"run", "--out", noResults}, "has no results"},
+		{[]string{"run", "--out", smoke}, "name another file with --out"},
 		{[]string{"report", "--results", file}, "bench run measures"},
 		{[]string{"one", "{}"}, `no figure ""`},
 		{[]string{"work", "{}"}, `no way ""`},

@@ -24,13 +24,14 @@ func (u unit) is(r result.Run) bool {
 // batch are units that are made at the same time: mostly one.
 type batch []unit
 
-// plan goes through the ways in turn, round after round, for each kind.
+// plan goes through the ways in turn, round after round, for each kind. Each round begins
+// at another way, so that none is always the first, or always late in a round.
 func plan(kinds []measure.Kind, ways func(measure.Kind) []string) []batch {
 	var all []batch
 	for _, k := range kinds {
 		for round := range k.Rounds {
 			var together batch
-			for _, w := range ways(k) {
+			for _, w := range rotated(ways(k), round, k.Rounds) {
 				u := unit{k, w, round}
 				if k.Together {
 					together = append(together, u)
@@ -44,6 +45,12 @@ func plan(kinds []measure.Kind, ways func(measure.Kind) []string) []batch {
 		}
 	}
 	return all
+}
+
+// rotated are the ways in the order of a round.
+func rotated(ways []string, round, rounds int) []string {
+	first := round * len(ways) / rounds
+	return slices.Concat(ways[first:], ways[:first])
 }
 
 // left is what has not been measured without a failure.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -142,8 +143,15 @@ func (a *app) compare(ctx context.Context, f runFlags) error {
 	if err != nil {
 		return err
 	}
+	if len(results.Runs) > 0 && results.Size != f.size {
+		return fmt.Errorf("%s has results of the size %q, which %q can't be beside: name another file with --out", f.out, results.Size, f.size)
+	}
+	results.Size = f.size
 	c := &comparison{app: a, size: f.size, file: f.out, results: results}
 	c.batches = plan(kinds, func(k measure.Kind) []string { return a.taking(k, f) })
+	if len(c.batches) == 0 {
+		return errors.New("none of these ways takes part in any of these figures: bench ways and bench run --help list both")
+	}
 	if f.resume {
 		c.batches = left(c.batches, results.Runs)
 	}
@@ -154,7 +162,8 @@ func (a *app) compare(ctx context.Context, f runFlags) error {
 	return c.run(ctx)
 }
 
-// taking are the names of the ways that take part in a kind of measurement.
+// taking are the names of the ways that take part in a kind of measurement. A way that
+// can't never does, even if it is asked for by name.
 func (a *app) taking(k measure.Kind, f runFlags) []string {
 	var names []string
 	add := func(name string, needs []string) {
@@ -169,7 +178,9 @@ func (a *app) taking(k measure.Kind, f runFlags) []string {
 		return names
 	}
 	for _, w := range a.ways {
-		add(w.Name, w.Needs)
+		if k.Schedules || !w.Floor {
+			add(w.Name, w.Needs)
+		}
 	}
 	return names
 }

@@ -40,18 +40,23 @@ func save(file string, results *result.Results) error {
 	return os.Rename(file+".new", file)
 }
 
-// keep adds a run and its values, in the place of those that there were of the same.
+// keep adds a run and its values, in the place of the same one before, as result.Run says.
 func keep(results *result.Results, run result.Run, values []result.Value) {
-	results.Runs = slices.DeleteFunc(results.Runs, func(old result.Run) bool {
+	of := func(v result.Value) bool { return v.Kind == run.Figure && v.Way == run.Way && v.Round == run.Round }
+	same := func(old result.Run) bool {
 		return old.Figure == run.Figure && old.Way == run.Way && old.Round == run.Round
-	})
-	results.Runs = append(results.Runs, run)
-	results.Values = slices.DeleteFunc(results.Values, func(old result.Value) bool {
-		return slices.ContainsFunc(values, func(v result.Value) bool {
-			return v.Way == old.Way && v.Figure == old.Figure && v.Size == old.Size && v.Round == old.Round
-		})
-	})
-	results.Values = append(results.Values, values...)
+	}
+	before := slices.IndexFunc(results.Runs, same)
+	if before >= 0 && run.Failed != "" && len(values) == 0 && slices.ContainsFunc(results.Values, of) {
+		results.Runs[before].Failed = fmt.Sprintf("made again at %s: %s", run.At, run.Failed)
+		return
+	}
+	results.Runs = append(slices.DeleteFunc(results.Runs, same), run)
+	results.Values = slices.DeleteFunc(results.Values, of)
+	for _, v := range values {
+		v.Kind = run.Figure
+		results.Values = append(results.Values, v)
+	}
 }
 
 // described are the ways that take part or have values already, in the order of the

@@ -6,7 +6,7 @@ import "context"
 // jobs are pending.
 func growth(ctx context.Context, l *Lab) error {
 	s := l.Sizes
-	return l.in(ctx, len(s.Growing)*(s.Spread+s.Burst), true, func(w *world) error {
+	return l.in(ctx, len(s.Growing)*(s.Spread+burstSlots(s.Burst)), true, func(w *world) error {
 		for _, pending := range s.Growing {
 			if err := w.grow(ctx, pending); err != nil {
 				return err
@@ -51,5 +51,7 @@ func (w *world) grown(ctx context.Context, pending int) error {
 		return err
 	}
 	w.tellRate("growth-rate", pending, b)
+	w.tell("growth-early", pending, float64(t.early+b.early), t.strays(), b.strays())
+	w.tell("growth-unrun", pending, float64(t.unrun+b.unrun))
 	return nil
 }

@@ -40,14 +40,17 @@ func (w *world) stream(ctx context.Context) (tally, string, error) {
 	if err != nil {
 		return tally{}, "", err
 	}
-	t, err := w.drain(ctx, jobs, time.Time{}, s.Draining)
-	return t, tardy, err
+	note := ""
+	if tardy > 0 {
+		note = fmt.Sprintf("some were scheduled up to %.1f s after they were due", tardy.Seconds())
+	}
+	t, err := w.drain(ctx, jobs, s.Draining)
+	return t, joined([]string{note, t.strays()}), err
 }
 
-// put schedules jobs, in about a second at a time, and notes how long it went on after
-// one of them was due.
-func (w *world) put(ctx context.Context, groups []way.Jobs) (string, error) {
-	var tardy time.Duration
+// put schedules jobs, in about a second at a time, and gives how long it went on after
+// one of them was due: 0 if it did not.
+func (w *world) put(ctx context.Context, groups []way.Jobs) (tardy time.Duration, err error) {
 	for _, jobs := range groups {
 		_, err := timed(ctx, jobs.Count, 1000, time.Hour, func(from, to int) error {
 			some := jobs.Slice(from, to)
@@ -56,27 +59,25 @@ func (w *world) put(ctx context.Context, groups []way.Jobs) (string, error) {
 			return err
 		})
 		if err != nil {
-			return "", err
+			return tardy, err
 		}
 	}
-	if tardy <= 0 {
-		return "", nil
-	}
-	return fmt.Sprintf("some were scheduled up to %.1f s after they were due", tardy.Seconds()), nil
+	return tardy, nil
 }
 
 // drain waits until jobs have run: for most after the last is due, and until none has
-// run for the time that Sizes calls quiet. Lateness counts from since on.
-func (w *world) drain(ctx context.Context, jobs []way.Jobs, since time.Time, most time.Duration) (tally, error) {
+// run for the time that Sizes calls quiet. Jobs that should only wait and have run since
+// it was called last are early.
+func (w *world) drain(ctx context.Context, jobs []way.Jobs, most time.Duration) (tally, error) {
 	last := lastDue(jobs)
-	if since.After(last) {
-		last = since
-	}
 	wait := waiting{from: last, most: most, quiet: w.Sizes.Quiet, changed: last}
 	err := w.await(ctx, func() bool {
 		return w.rec.Ended() >= w.used || wait.over(w.rec.Ended(), time.Now())
 	})
-	t := count(w.rec.Slots(), jobs, since, time.Now())
+	t := count(w.rec.Slots(), jobs, time.Now())
+	astray := w.rec.Strange()
+	t.astray, w.astray = astray-w.astray, astray
+	t.early += t.astray
 	fmt.Fprintf(w.Log, "%s: %s of %s have run\n", w.Way.Name, thousands(t.ended), thousands(len(t.late)))
 	return t, err
 }

@@ -88,7 +88,7 @@ func TestLocalWay(t *testing.T) {
 		{"lateness", "early late-max late-p50 late-p99 twice unrun"},
 		{"burst", "burst-cpu-worker burst-early burst-late-p50 burst-late-p99 burst-rate burst-twice burst-unrun"},
 		{"idle", "idle-cpu-worker"},
-		{"growth", "growth-late-p50 growth-late-p99 growth-memory growth-rate growth-schedule"},
+		{"growth", "growth-early growth-late-p50 growth-late-p99 growth-memory growth-rate growth-schedule growth-unrun"},
 	} {
 		t.Run(test.kind, func(t *testing.T) {
 			t.Parallel()
@@ -108,6 +108,16 @@ func TestLocalWay(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What only schedules keeps no jobs whose memory could be compared.
+func TestAFloorHasNoMemory(t *testing.T) {
+	floor := timersWay(10_000)
+	floor.Floor = true
+	got := measured(t, "schedule", Lab{Way: floor, Sizes: tiny()})
+	if want := "schedule-1 schedule-32 schedule-bulk"; figures(got) != want {
+		t.Errorf("%s: want %s", figures(got), want)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 // Sizes are how much is measured, and how long it may take.
 type Sizes struct {
+	Weighed         int           // jobs whose memory is measured
 	One, Many, Bulk int           // jobs that are scheduled by one caller, by Callers, in bulk
 	Scheduling      time.Duration // each of those is stopped after that
 
@@ -23,7 +24,7 @@ type Sizes struct {
 	Draining        time.Duration // waiting for them is stopped after that
 	Quiet           time.Duration // and for any jobs once none has run for so long
 
-	Idle time.Duration // an idle worker is watched for so long
+	Counting, Idle time.Duration // an idle worker's commands are counted, and then its CPU is watched, for so long
 
 	Killed     int           // jobs that are scheduled when a worker is killed
 	KilledOver time.Duration // which they are spread over
@@ -42,13 +43,13 @@ const Counters = 100
 // Full are the sizes of a comparison.
 func Full() Sizes {
 	return Sizes{
-		One: 2_000, Many: 20_000, Bulk: 100_000, Scheduling: 10 * time.Second,
+		Weighed: 20_000, One: 40_000, Many: 120_000, Bulk: 400_000, Scheduling: 10 * time.Second,
 		Spread: 10_000, Over: 30 * time.Second, Lead: 5 * time.Second, Loading: 75 * time.Second,
 		Pending: []int{0, 200_000, 1_000_000},
 		Growing: []int{10_000, 100_000, 1_000_000, 3_000_000},
 		Burst:   50_000, BigBurst: 500_000,
 		Ahead: 60 * time.Second, Draining: 30 * time.Second, Quiet: 20 * time.Second,
-		Idle:   15 * time.Second,
+		Counting: 20 * time.Second, Idle: 60 * time.Second,
 		Killed: 1_000, KilledOver: 5 * time.Second, Takes: 100 * time.Millisecond, Mending: 150 * time.Second,
 		OneHits: 20_000, ManyHits: 100_000, BulkHits: 200_000,
 	}
@@ -57,13 +58,13 @@ func Full() Sizes {
 // Smoke are sizes that only show that all of it works.
 func Smoke() Sizes {
 	return Sizes{
-		One: 50, Many: 300, Bulk: 500, Scheduling: 2 * time.Second,
+		Weighed: 300, One: 50, Many: 300, Bulk: 500, Scheduling: 2 * time.Second,
 		Spread: 100, Over: time.Second, Lead: time.Second, Loading: 2 * time.Second,
 		Pending: []int{0, 500},
 		Growing: []int{200, 500},
 		Burst:   500, BigBurst: 1_000,
 		Ahead: 3 * time.Second, Draining: 10 * time.Second, Quiet: 5 * time.Second,
-		Idle:   500 * time.Millisecond,
+		Counting: 300 * time.Millisecond, Idle: 500 * time.Millisecond,
 		Killed: 40, KilledOver: 2 * time.Second, Takes: 300 * time.Millisecond, Mending: 3 * time.Second,
 		OneHits: 500, ManyHits: 1_000, BulkHits: 2_000,
 	}

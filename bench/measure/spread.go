@@ -85,13 +85,19 @@ func (w *world) fill(ctx context.Context, pending int, limit time.Duration) (pac
 	return p, err
 }
 
+// probed are the jobs that are scheduled for how long so many will take, twice: the
+// first half opens connections.
+func probed(n int) int { return 2 * min(max(10, n/20), 2000) }
+
 // probe schedules some jobs for how long it will take to schedule so many, with a
-// margin. They stay pending, but where others can't overtake them.
+// margin. They stay pending; where others can't overtake them, they run.
 func (w *world) probe(ctx context.Context, n int) (time.Duration, error) {
-	some := min(max(10, n/20), 2000)
-	jobs := w.far(2 * some) // the first half opens connections
+	some := probed(n) / 2
+	var jobs way.Jobs
 	if w.Way.InOrder {
-		jobs.First, jobs.Step = up(time.Now(), w.Way.Grain), 0
+		jobs = way.Jobs{From: w.number(2 * some), Count: 2 * some, First: up(time.Now(), w.Way.Grain)}
+	} else {
+		jobs = w.far(2 * some)
 	}
 	if err := w.schedule(ctx, jobs.Slice(0, some)); err != nil {
 		return 0, err

@@ -14,25 +14,25 @@ type tally struct {
 	late                []time.Duration // of all jobs, the least first
 	early, twice, unrun int
 	ended               int
+	astray              int       // runs of jobs that were only pending: early too
 	last                time.Time // when the last one that ended did
 	waited              time.Time // until when
 }
 
-// count counts what was recorded of jobs by a time. What was due before it could run is
-// late from since on, if that is not zero.
-func count(slots []record.Slot, groups []way.Jobs, since, now time.Time) tally {
+// count counts what was recorded of jobs by a time.
+func count(slots []record.Slot, groups []way.Jobs, now time.Time) tally {
 	t := tally{waited: now}
 	for _, jobs := range groups {
 		for i := range jobs.Count {
 			job := jobs.Job(i)
-			t.add(&slots[job.N], job.Due, since)
+			t.add(&slots[job.N], job.Due)
 		}
 	}
 	slices.Sort(t.late)
 	return t
 }
 
-func (t *tally) add(s *record.Slot, due, since time.Time) {
+func (t *tally) add(s *record.Slot, due time.Time) {
 	if !s.Done().IsZero() {
 		t.ended++
 		if s.Done().After(t.last) {
@@ -51,9 +51,6 @@ func (t *tally) add(s *record.Slot, due, since time.Time) {
 	}
 	if s.Starts() > 1 {
 		t.twice++
-	}
-	if since.After(due) {
-		due = since
 	}
 	t.late = append(t.late, started.Sub(due))
 }
@@ -78,6 +75,14 @@ func (t tally) beyond(share float64) string {
 		return ""
 	}
 	return t.note()
+}
+
+// strays notes what is early although it has no part in what is measured.
+func (t tally) strays() string {
+	if t.astray == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s runs of jobs that should only wait, hours before they are due", thousands(t.astray))
 }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -67,17 +67,28 @@ func (s stores) memory(ctx context.Context) (float64, error) {
 	return sum, nil
 }
 
-// commands are how many they have executed; servers.ErrUnknown if one can't tell.
-func (s stores) commands(ctx context.Context) (float64, error) {
-	sum := 0.0
+// count counts the commands that they get until the function that it returns is called;
+// servers.ErrUnknown if one can't tell.
+func (s stores) count(ctx context.Context) (counted func() (float64, error), err error) {
+	var all []func(context.Context) (int64, error)
 	for _, server := range s {
-		n, err := server.Commands(ctx)
+		one, err := server.Count(ctx)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
-		sum += float64(n)
+		all = append(all, one)
 	}
-	return sum, nil
+	return func() (float64, error) {
+		sum := 0.0
+		for _, one := range all {
+			n, err := one(ctx)
+			if err != nil {
+				return 0, err
+			}
+			sum += float64(n)
+		}
+		return sum, nil
+	}, nil
 }
 
 // world is where a way is measured: servers that are new, an instance that schedules,
@@ -91,6 +102,7 @@ type world struct {
 	jobs    int // that rec has slots for
 	used    int // of those, which have been scheduled
 	pending int // jobs that were scheduled for far away
+	astray  int // runs of those that drain has told of
 	worker  *worker
 }
 

@@ -90,7 +90,7 @@ func (c *chart) add(m *measured, figure, title, at string) {
 // class is how the bar of a way looks.
 func class(w result.Way) string {
 	switch {
-	case keyfuse.has(w):
+	case ours(w):
 		return "ours"
 	case floor(w):
 		return "floor"

@@ -39,19 +39,25 @@ func growthTable(m *measured) string {
 	return t.String()
 }
 
-// grows adds the row of one figure of one way, if it was measured at any size.
+// grows adds the row of one figure of one way, if anything is known of it at any size.
 func (t *table) grows(m *measured, f result.Figure, w result.Way, sizes []int) {
-	row := []string{escape(strings.TrimPrefix(f.What, "growth: ")) + ", " + f.Unit, name(w)}
+	row := []string{escape(strings.TrimPrefix(m.says(f.Name), "growth: ")) + ", " + f.Unit, name(w)}
 	var medians []float64
+	shown := false
 	for _, size := range sizes {
-		row = append(row, t.cell(m, w.Name, f.Name, size))
-		if c := m.at(w.Name, f.Name, size); c.known() {
+		c := m.at(w.Name, f.Name, size)
+		if shown = shown || c.shown(); c.known() {
 			medians = append(medians, c.median)
 		}
 	}
+	if !shown {
+		return // and no notes of it
+	}
+	for _, size := range sizes {
+		row = append(row, t.cell(m, w.Name, f.Name, size))
+	}
 	switch {
-	case len(medians) == 0:
-	case len(medians) == 1 || medians[0] == 0:
+	case len(medians) < 2 || medians[0] == 0:
 		t.row(append(row, none)...)
 	default:
 		t.row(append(row, change(medians[0], medians[len(medians)-1]))...)

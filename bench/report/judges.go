@@ -2,175 +2,133 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
+
+	"github.com/keyfuse-io/keyfuse/bench/result"
 )
 
-// anySize judges at each size at which there is what is needed; the worst counts, so
-// that no size can be picked.
+// A judge compares what was measured with a condition.
+type judge func(m *measured) verdict
+
+// anySize judges at each size that was tried; the worst counts, so that none can be
+// picked.
 const anySize = -1
 
-// A bound is what a value must not be below, or above.
-type bound struct {
-	limit float64
-	least bool
-}
-
-func atLeast(limit float64) bound { return bound{limit, true} }
-func atMost(limit float64) bound  { return bound{limit, false} }
-
-func (b bound) holds(v float64) bool {
-	if b.least {
-		return v >= b.limit
-	}
-	return v <= b.limit
-}
-
-// farther is how far a value is on the wrong side: more is worse.
-func (b bound) farther(v float64) float64 {
-	if b.least {
-		return -v
-	}
-	return v
-}
-
-// worst calls judge at each size, and returns the verdict of the worst value. What it
-// lacks is said if there is no size.
-func worst(sizes []int, b bound, lacks string, judge func(size int) (value float64, v verdict, ok bool)) verdict {
-	found, farthest := verdict{lacks: lacks}, math.Inf(-1)
-	for _, size := range sizes {
-		value, v, ok := judge(size)
-		if ok && b.farther(value) > farthest {
-			v.met = b.holds(value)
-			found, farthest = v, b.farther(value)
-		}
-	}
-	return found
-}
-
-// sizesFor is one size, or all that there are of the figure.
-func (m *measured) sizesFor(figure string, size int) []int {
+// sizesFor is one size, or all at which a family was tried.
+func (m *measured) sizesFor(f family, size int, figures ...string) []int {
 	if size == anySize {
-		return m.sizes(figure)
+		return m.tried(f, figures...)
 	}
 	return []int{size}
 }
 
-// value judges Keyfuse's best form by a value of its own.
+// value judges Keyfuse by a value of its own.
 func value(figure string, size int, b bound) judge {
 	return func(m *measured) verdict {
-		lacks := lack(figure, size, keyfuse)
-		return worst(m.sizesFor(figure, size), b, lacks, func(size int) (float64, verdict, bool) {
-			form, c, ok := m.best(keyfuse, figure, size)
+		s := series{bound: b, of: "size"}
+		for _, size := range m.sizesFor(keyfuse, size, figure) {
+			f, ok := m.best(keyfuse, figure, size)
+			if !ok {
+				s.lack(lack(figure, size, keyfuse.label), m.why(keyfuse, figure, size)...)
+				continue
+			}
 			unit := m.figures[figure].Unit
-			text := fmt.Sprintf("%s: %s %s%s", escape(form), in(unit, c.median), unit, of(size))
-			return c.median, verdict{text: text, notes: c.notes}, ok
-		})
+			text := fmt.Sprintf("%s: %s %s%s", escape(f.name), in(unit, f.median), unit, of(size))
+			s.add(f.median, verdict{text: text, rounds: f.rounds, notes: f.notes})
+		}
+		return s.verdict(lack(figure, size, keyfuse.label))
 	}
 }
 
-// times judges the ratio of Keyfuse's best form to another family's best, at the worst
-// of the sizes that both have.
+// times judges the ratio of Keyfuse to another family's best, at the worst of the sizes
+// at which both were tried.
 func times(figure string, other family, b bound) judge { return timesAt(figure, anySize, other, b) }
 
 // timesAt is times at one size.
 func timesAt(figure string, size int, other family, b bound) judge {
 	return func(m *measured) verdict {
-		lacks := lack(figure, size, keyfuse, other)
-		return worst(m.sizesFor(figure, size), b, lacks, func(size int) (float64, verdict, bool) {
-			p, ok := m.pair(figure, size, other)
-			return p.ratio(), verdict{text: p.text(m.figures[figure].Unit) + of(size), notes: p.notes()}, ok
-		})
+		s := series{bound: b, of: "size"}
+		theirs := m.sizesFor(other, size, figure)
+		for _, size := range m.sizesFor(keyfuse, size, figure) {
+			if slices.Contains(theirs, size) {
+				s.ratio(m, figure, size, other)
+			}
+		}
+		return s.verdict(lack(figure, size, keyfuse.label, other.label))
 	}
 }
 
-// drain judges the ratio of the runs a second in a burst.
-func drain(other family, b bound) judge {
-	return unless("burst-unrun", anySize, times("burst-rate", other, b))
-}
-
-// ofSets judges Keyfuse's jobs a second by the SETs a second that bare events make: two
-// for each of their jobs.
-func ofSets(figure string, b bound) judge {
-	return func(m *measured) verdict {
-		lacks := lack(figure, anySize, keyfuse, events)
-		return worst(m.sizes(figure), b, lacks, func(size int) (float64, verdict, bool) {
-			p, ok := m.pair(figure, size, events)
-			p.theirs.median *= 2
-			return p.ratio(), verdict{text: p.text("SETs/s"), notes: p.notes()}, ok
-		})
+// ratio adds that of Keyfuse to the best of another family, or what it lacks.
+func (s *series) ratio(m *measured, figure string, size int, other family) {
+	ours, ok := m.best(keyfuse, figure, size)
+	theirs, also := m.best(other, figure, size)
+	lacking := theirs.lacking
+	switch {
+	case also && theirs.median == 0:
+		lacking = append(lacking, theirs.name+" above 0")
+	case ok && also:
+		p := pair{ours, theirs}
+		s.add(p.ratio(), p.verdict(m.figures[figure].Unit, size))
+	case !also && len(lacking) == 0:
+		lacking = append(lacking, other.label)
+	}
+	if !ok {
+		lacking = append(lacking, keyfuse.label)
+	}
+	if len(lacking) > 0 {
+		s.lack(lack(figure, size, lacking...), slices.Concat(m.why(keyfuse, figure, size), m.why(other, figure, size))...)
 	}
 }
 
 // pair is the same figure of Keyfuse and of another.
-type pair struct {
-	form, peer   string // ways
-	ours, theirs cell
-}
-
-// pair is that of the best forms; ok is false if there is no ratio of them.
-func (m *measured) pair(figure string, size int, other family) (p pair, ok bool) {
-	var also bool
-	p.form, p.ours, ok = m.best(keyfuse, figure, size)
-	p.peer, p.theirs, also = m.best(other, figure, size)
-	return p, ok && also && p.theirs.median != 0
-}
+type pair struct{ ours, theirs form }
 
 func (p pair) ratio() float64 { return p.ours.median / p.theirs.median }
 
-// text shows the ratio and what it is made of; the unit is that of the other.
-func (p pair) text(unit string) string {
-	return fmt.Sprintf("%s ×: %s %s, %s %s %s", number(p.ratio()),
-		escape(p.form), in(unit, p.ours.median), escape(p.peer), in(unit, p.theirs.median), unit)
+// verdict shows the ratio and what it is made of.
+func (p pair) verdict(unit string, size int) verdict {
+	return verdict{
+		text: fmt.Sprintf("%s ×: %s %s, %s %s %s%s", number(p.ratio()), escape(p.ours.name), in(unit, p.ours.median),
+			escape(p.theirs.name), in(unit, p.theirs.median), unit, of(size)),
+		rounds: min(p.ours.rounds, p.theirs.rounds),
+		notes:  slices.Concat(p.ours.notes, p.theirs.notes),
+	}
 }
 
-func (p pair) notes() []string { return slices.Concat(p.ours.notes, p.theirs.notes) }
-
-// everyPeer judges the ratio to each way whose jobs outlive their process. One peer is
-// enough to miss it, and it is not measured as long as any that ran jobs at all lacks
-// the figure here.
+// everyPeer judges the ratio to each way of others whose jobs outlive their process. One
+// peer is enough to miss it, and it is not measured as long as any that ran jobs at all
+// lacks the figure here.
 func everyPeer(figure string, size int, b bound) judge {
 	return func(m *measured) verdict {
-		form, ours, ok := m.best(keyfuse, figure, size)
+		ours, ok := m.best(keyfuse, figure, size)
 		if !ok {
-			return verdict{lacks: lack(figure, size, keyfuse)}
+			return verdict{lacks: lack(figure, size, keyfuse.label), notes: m.why(keyfuse, figure, size)}
 		}
-		var lacking []string
-		found, farthest, peers := verdict{}, math.Inf(-1), 0
+		s := series{bound: b, of: "peer"}
+		var lacking, why []string
 		for _, w := range m.ways {
-			p := pair{form, w.Name, ours, m.at(w.Name, figure, size)}
+			c := m.at(w.Name, figure, size)
 			switch {
-			case floor(w) || w.Store == "" || keyfuse.has(w) || !m.ranJobs(w.Name):
-			case w.Store == unknown || !p.theirs.known() || p.theirs.median == 0:
-				lacking = append(lacking, escape(w.Name))
+			case !m.peer(w):
+			case !outlives(w) || !c.known() || c.median == 0:
+				lacking, why = append(lacking, w.Name), append(why, c.notes...)
 			default:
-				peers++
-				if ratio := p.ratio(); b.farther(ratio) > farthest {
-					farthest = b.farther(ratio)
-					found = verdict{text: p.text(m.figures[figure].Unit), met: b.holds(ratio), notes: p.notes()}
-				}
+				p := pair{ours, form{name: w.Name, cell: c}}
+				s.add(p.ratio(), p.verdict(m.figures[figure].Unit, 0))
 			}
 		}
-		return found.every(peers, lacking)
+		if len(lacking) > 0 {
+			s.lack(lack(figure, size, lacking...), why...)
+		}
+		return s.verdict("any durable peer")
 	}
 }
 
-// every completes the verdict on the nearest of so many peers.
-func (v verdict) every(peers int, lacking []string) verdict {
-	if peers > 0 {
-		v.text += fmt.Sprintf(", the nearest of %s", plural(peers, "peer"))
-	}
-	switch {
-	case peers == 0 && len(lacking) == 0:
-		v.lacks = "any durable peer"
-	case peers == 0 || len(lacking) > 0 && v.met:
-		v.lacks = strings.Join(lacking, ", ")
-	}
-	if v.lacks != "" && v.text != "" {
-		v.lacks += " (of the others: " + v.text + ")"
-	}
-	return v
+// peer says that a way is another's, ran jobs, and keeps them in a server, as far as is
+// known.
+func (m *measured) peer(w result.Way) bool {
+	return w.Store != "" && !floor(w) && !ours(w) && m.ranJobs(w.Name)
 }
 
 // ranJobs says that a way took part in more than the thresholds.
@@ -183,72 +141,92 @@ func (m *measured) ranJobs(way string) bool {
 	return false
 }
 
-// unless judges only if a count is 0 in every round of every form of Keyfuse: a lateness
-// says nothing beside jobs that never ran.
-func unless(figure string, size int, then judge) judge {
+// block judges for how long Keyfuse blocked Redis. LATENCY tells whole milliseconds, cut
+// off: what it calls 3 may have been almost 4.
+func block(size int, b bound) judge {
+	const latency, ping = "burst-latency", "burst-ping"
 	return func(m *measured) verdict {
-		seen := false
-		for _, size := range m.sizesFor(figure, size) {
-			for _, w := range m.forms(keyfuse) {
-				c := m.at(w.Name, figure, size)
-				if seen = seen || c.known(); c.max > 0 {
-					unit := m.figures[figure].Unit
-					return verdict{text: fmt.Sprintf("%s: up to %s %s %s%s", escape(w.Name), in(unit, c.max), unit, m.figures[figure].What, of(size))}
-				}
+		s := series{bound: b}
+		for _, name := range m.forms(keyfuse) {
+			told, seen := m.at(name, latency, size), m.at(name, ping, size)
+			c := both(told, seen, func(told, seen float64) float64 { return max(told+1, seen) })
+			if !c.known() {
+				s.lack(lack(latency+" and "+ping, size, name), slices.Concat(told.notes, seen.notes)...)
+				continue
 			}
+			text := fmt.Sprintf("%s: %s ms%s, the longer of LATENCY's %g + 1, as it cuts off what is less than one, and PING's p99 of %s",
+				escape(name), number(c.median), of(size), told.median, number(seen.median))
+			s.add(c.median, verdict{text: text, rounds: c.rounds, notes: c.notes})
 		}
-		if !seen {
-			return verdict{lacks: lack(figure, size, keyfuse)}
-		}
-		return then(m)
+		return s.verdict(lack(latency+" and "+ping, size, keyfuse.label))
 	}
 }
 
-// never is what follows a count of 0 that was all that is asked.
-func never(*measured) verdict { return verdict{text: "0 jobs in every round", met: true} }
+// grown are the numbers of pending jobs at which growth is judged.
+func grown() []int { return []int{10_000, 100_000, 1_000_000, 3_000_000} }
 
-// growth judges by how many per cent a figure is worse beside 3,000,000 pending jobs
-// than beside 10,000, in the form of Keyfuse where it changes least.
+// growth judges by how many per cent a figure is worse beside the most pending jobs than
+// beside the fewest. What is between has to be there as well.
 func growth(figure string, percent float64) judge {
-	return func(m *measured) verdict {
-		const from, to = 10_000, 3_000_000
-		best := verdict{lacks: fmt.Sprintf("%s of Keyfuse at %s and %s", figure, count(from), count(to))}
-		least := math.Inf(1)
-		for _, w := range m.forms(keyfuse) {
-			a, b := m.at(w.Name, figure, from), m.at(w.Name, figure, to)
-			if !a.known() || !b.known() || a.median == 0 {
-				continue
-			}
-			worse := 100 * (b.median - a.median) / a.median
-			if m.figures[figure].MoreIsBetter {
-				worse = -worse
-			}
-			if worse < least {
-				unit := m.figures[figure].Unit
-				text := fmt.Sprintf("%s: %s, %s to %s %s", escape(w.Name), change(a.median, b.median), in(unit, a.median), in(unit, b.median), unit)
-				least, best = worse, verdict{text: text, met: worse <= percent, notes: slices.Concat(a.notes, b.notes)}
-			}
+	then := func(m *measured) verdict {
+		s := series{bound: atMost(percent)}
+		for _, name := range m.forms(keyfuse) {
+			s.grows(m, figure, name)
 		}
-		return best
+		return s.verdict(lack(figure, anySize, keyfuse.label))
 	}
+	return unless(figure, anySize, then, "growth-early", "growth-unrun")
+}
+
+// grows adds by how many per cent the figure is worse, or what is lacking.
+func (s *series) grows(m *measured, figure, name string) {
+	var cells []cell
+	v := verdict{rounds: enough}
+	for _, size := range grown() {
+		c := m.at(name, figure, size)
+		if !c.known() || c.median == 0 {
+			s.lack(lack(figure, size, name), c.notes...)
+			continue
+		}
+		cells = append(cells, c)
+		v.rounds, v.notes = min(v.rounds, c.rounds), append(v.notes, c.notes...)
+	}
+	if len(cells) < len(grown()) {
+		return
+	}
+	a, b := cells[0].median, cells[len(cells)-1].median
+	unit := m.figures[figure].Unit
+	v.text = fmt.Sprintf("%s: %s, %s to %s %s", escape(name), change(a, b), in(unit, a), in(unit, b), unit)
+	worse := 100 * (b - a) / a
+	if m.figures[figure].MoreIsBetter {
+		worse = -worse
+	}
+	s.add(worse, v)
 }
 
 // lack names what a judge needs.
-func lack(figure string, size int, of ...family) string {
-	var labels []string
-	for _, f := range of {
-		labels = append(labels, f.label)
-	}
-	text := figure + " of " + strings.Join(labels, " and ")
+func lack(figure string, size int, of ...string) string {
+	text := figure + " of " + escape(strings.Join(of, ", "))
 	if size > 0 {
 		text += " at " + count(size)
 	}
 	return text
 }
 
+// why are the reasons why forms of a family lack a figure.
+func (m *measured) why(f family, figure string, size int) []string {
+	var notes []string
+	for _, name := range m.forms(f) {
+		if c := m.at(name, figure, size); !c.known() {
+			notes = append(notes, c.notes...)
+		}
+	}
+	return notes
+}
+
 // of says at which size.
 func of(size int) string {
-	if size == 0 {
+	if size <= 0 {
 		return ""
 	}
 	return fmt.Sprintf(" (%s)", count(size))

@@ -9,8 +9,8 @@ import (
 	"github.com/keyfuse-io/keyfuse/bench/result"
 )
 
-// A kind is figures that stand in one table. There is one for each size at which any way
-// has the first of them; by that figure its rows are sorted, best first.
+// A kind is figures that stand in one table. There is one for each size at which anything
+// is known of them; by the first figure its rows are sorted, best first.
 type kind struct {
 	title   string
 	at      string // what a size is: "%s pending beside"; empty: it has none
@@ -50,7 +50,7 @@ func kinds() []kind {
 			{"idle-commands", "commands"}, {"idle-cpu-worker", "CPU worker"}, {"idle-cpu-store", "CPU store"},
 		}},
 		{"`kill -9` of the worker", "", []column{
-			{"kill-lost", "lost"}, {"kill-twice", "twice"}, {"kill-again", "again within"},
+			{"kill-lost", "not run again"}, {"kill-twice", "twice"}, {"kill-again", "again within"},
 		}},
 		{"Thresholds", "", []column{
 			{"hits-32", "32 callers"}, {"hits-1", "one caller"}, {"hits-bulk", "bulk"}, {"fired-wrong", "wrong firings"},
@@ -91,20 +91,23 @@ func (k kind) rounds(m *measured, size int) string {
 	for _, c := range k.columns {
 		most = max(most, m.roundsOf(c.figure, size))
 	}
-	if most == 1 {
+	switch most {
+	case 0:
+		return "No figure of any round.\n"
+	case 1:
 		return "Of one round.\n"
 	}
 	return "Medians of " + plural(most, "round") + ".\n"
 }
 
-// sizes are those of the kind's first figure that has any.
+// sizes are those at which there is anything of the kind.
 func (k kind) sizes(m *measured) []int {
+	var sizes []int
 	for _, c := range k.columns {
-		if sizes := m.sizes(c.figure); len(sizes) > 0 {
-			return sizes
-		}
+		sizes = append(sizes, m.sizes(c.figure)...)
 	}
-	return nil
+	slices.Sort(sizes)
+	return slices.Compact(sizes)
 }
 
 // legend says what the columns are.
@@ -112,7 +115,7 @@ func (k kind) legend(m *measured) string {
 	var b strings.Builder
 	for _, c := range k.columns {
 		if len(m.sizes(c.figure)) > 0 {
-			fmt.Fprintf(&b, "- %s: %s (%s)\n", c.label, escape(m.figures[c.figure].What), m.figures[c.figure].Unit)
+			fmt.Fprintf(&b, "- %s: %s (%s)\n", c.label, escape(m.says(c.figure)), m.figures[c.figure].Unit)
 		}
 	}
 	return b.String()
@@ -160,7 +163,6 @@ func (k kind) rows(m *measured, size int) []result.Way {
 // any says that something is known of a way: a figure, or why there is none.
 func (k kind) any(m *measured, way string, size int) bool {
 	return slices.ContainsFunc(k.columns, func(c column) bool {
-		at := m.at(way, c.figure, size)
-		return at.known() || len(at.notes) > 0
+		return m.at(way, c.figure, size).shown()
 	})
 }

@@ -14,6 +14,7 @@ type measured struct {
 	ways    []result.Way // in the order in which they were given
 	figures map[string]result.Figure
 	cells   map[key]cell
+	watched string // for how long after a kill
 }
 
 type key struct {
@@ -25,15 +26,31 @@ type key struct {
 type cell struct {
 	median, min, max float64
 	rounds           int      // with a value; 0: not measured
-	notes            []string // in the order of the rounds, each once
+	notes            []string // in the order of the rounds, each once; then what is always to be known
+	byRound          map[int]float64
 }
 
 func (c cell) known() bool { return c.rounds > 0 }
 
+// shown says that there is a figure, or a reason why there is none.
+func (c cell) shown() bool { return c.known() || len(c.notes) > 0 }
+
+// gather refuses figures that result.Figures does not know: no table would show them.
 func gather(results result.Results) (*measured, error) {
+	m := collect(results)
+	for _, v := range results.Values {
+		if _, ok := m.figures[v.Figure]; !ok {
+			return nil, fmt.Errorf("way %q has the figure %q, which is none: add it to result.Figures", v.Way, v.Figure)
+		}
+	}
+	return m, nil
+}
+
+func collect(results result.Results) *measured {
 	m := &measured{
 		figures: make(map[string]result.Figure),
 		cells:   make(map[key]cell),
+		watched: watched(results.Size),
 	}
 	for _, f := range result.Figures() {
 		m.figures[f.Name] = f
@@ -43,17 +60,23 @@ func gather(results result.Results) (*measured, error) {
 	}
 	rounds := make(map[key][]result.Value)
 	for _, v := range results.Values {
-		if _, ok := m.figures[v.Figure]; !ok {
-			return nil, fmt.Errorf("way %q has the figure %q, which is none: add it to result.Figures", v.Way, v.Figure)
-		}
 		k := key{v.Way, v.Figure, v.Size}
 		rounds[k] = append(rounds[k], v)
 		m.add(result.Way{Name: v.Way, Store: unknown})
 	}
 	for k, values := range rounds {
-		m.cells[k] = over(values)
+		c := over(values)
+		if text := remark(m.way(k.way), k.figure, c); text != "" && c.known() {
+			c.notes = append(c.notes, text)
+		}
+		m.cells[k] = c
 	}
-	return m, nil
+	return m
+}
+
+// way is that of a name, which is in the list.
+func (m *measured) way(name string) result.Way {
+	return m.ways[slices.IndexFunc(m.ways, func(w result.Way) bool { return w.Name == name })]
 }
 
 // add lists a way, once: one that also counts hits is given twice.
@@ -66,7 +89,7 @@ func (m *measured) add(way result.Way) {
 // over makes a cell of the values of all rounds.
 func over(values []result.Value) cell {
 	slices.SortStableFunc(values, func(a, b result.Value) int { return cmp.Compare(a.Round, b.Round) })
-	var c cell
+	c := cell{byRound: make(map[int]float64)}
 	var known []float64
 	for _, v := range values {
 		if v.Note != "" && !slices.Contains(c.notes, v.Note) {
@@ -74,6 +97,7 @@ func over(values []result.Value) cell {
 		}
 		if !v.Absent {
 			known = append(known, v.Value)
+			c.byRound[v.Round] = v.Value
 		}
 	}
 	if c.rounds = len(known); c.rounds > 0 {
@@ -84,14 +108,32 @@ func over(values []result.Value) cell {
 	return c
 }
 
+// both is made of two figures of the same runs, round by round.
+func both(a, b cell, of func(a, b float64) float64) cell {
+	var values []result.Value
+	for round, v := range a.byRound {
+		if w, ok := b.byRound[round]; ok {
+			values = append(values, result.Value{Round: round, Value: of(v, w)})
+		}
+	}
+	c := over(values)
+	for _, note := range slices.Concat(a.notes, b.notes) {
+		if !slices.Contains(c.notes, note) {
+			c.notes = append(c.notes, note)
+		}
+	}
+	return c
+}
+
 // at is a cell that may be empty.
 func (m *measured) at(way, figure string, size int) cell { return m.cells[key{way, figure, size}] }
 
-// sizes are those at which any way has the figure, from small to large.
+// sizes are those at which any way has the figure, or a reason why it has none, from
+// small to large.
 func (m *measured) sizes(figure string) []int {
 	sizes := make(map[int]bool)
 	for k, c := range m.cells {
-		if k.figure == figure && c.known() {
+		if k.figure == figure && c.shown() {
 			sizes[k.size] = true
 		}
 	}
@@ -109,7 +151,7 @@ func (m *measured) telling(figure string) (size int, ok bool) {
 		}
 	}
 	for _, size := range slices.Backward(m.sizes(figure)) {
-		if 2*at[size] >= len(all) {
+		if at[size] > 0 && 2*at[size] >= len(all) {
 			return size, true
 		}
 	}

@@ -1,20 +1,20 @@
 // Package report writes what a comparison measured as a page and a chart for people.
 //
 // Every sentence with a figure in it is made from the results, so that none can
-// contradict them. What was not measured is called that: it is never a zero, never left
-// out of a sum, and never a target that was met. Medians are of the rounds; the targets
-// are judged by unrounded medians of one and the same results.
+// contradict them; only remarks on how a way works tell of trials, and say so. What was
+// not measured is called that: it is never a zero, never left out of a sum, and never a
+// target that was met. Medians are of the rounds; the targets are judged by unrounded
+// medians of one and the same results, and what has fewer than three rounds is counted
+// apart.
 package report
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"text/template"
 
 	"github.com/keyfuse-io/keyfuse/bench/result"
@@ -47,38 +47,24 @@ func Write(results result.Results, dir string) error {
 type section struct{ Title, Text string }
 
 func writePage(page *bytes.Buffer, results result.Results, m *measured) error {
-	funcs := template.FuncMap{"md": escape, "when": when, "versions": versions}
+	funcs := template.FuncMap{"md": escape, "versions": versions}
 	t, err := template.New("").Funcs(funcs).ParseFS(templates, "comparison.md.tmpl")
 	if err != nil {
 		return err
 	}
+	from, to := span(results)
+	one, several := commits(results.Runs)
 	return t.ExecuteTemplate(page, "comparison.md.tmpl", map[string]any{
 		"Results": results,
+		"Size":    cmp.Or(results.Size, notNoted),
+		"From":    from,
+		"To":      to,
+		"Commit":  one,
+		"Commits": several,
 		"Failed":  failed(results.Runs),
 		"Summary": summary(m),
 		"Targets": targetsTable(m),
 		"Growth":  growthTable(m),
 		"Kinds":   kindSections(m),
 	})
-}
-
-// versions are in the order of the names.
-func versions(of map[string]string) string {
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(of)) {
-		all = append(all, escape(name)+" "+escape(of[name]))
-	}
-	return strings.Join(all, ", ")
-}
-
-// failed are the runs that failed, their rounds counted from 1 as people do.
-func failed(runs []result.Run) []result.Run {
-	var all []result.Run
-	for _, r := range runs {
-		if r.Failed != "" {
-			r.Round++
-			all = append(all, r)
-		}
-	}
-	return all
 }

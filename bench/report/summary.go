@@ -21,8 +21,8 @@ func deciders(m *measured) []decider {
 	all := []decider{
 		{column{"burst-rate", "drain"}, "fastest drain", 0, " of %s jobs due at one moment"},
 		{column{"late-p99", "late p99"}, "least late (p99)", 0, " beside %s pending"},
-		{column{"kill-lost", "lost at `kill -9`"}, "fewest lost at `kill -9`", 0, " of %s jobs"},
-		{column{"memory", "memory a job"}, "least memory a job", 0, " with %s pending"},
+		{column{"kill-lost", "not run again after `kill -9`"}, "fewest not run again within " + m.watched + " after `kill -9`", 0, " of %s jobs"},
+		{column{"memory", "memory a job"}, "least memory a job (of RAM or of disk, as the notes say)", 0, " with %s pending"},
 	}
 	var known []decider
 	for _, d := range all {
@@ -85,15 +85,15 @@ func store(w result.Way) string {
 // decides is a cell of the summary.
 func (t *table) decides(m *measured, d decider, w result.Way) string {
 	if d.figure == "kill-lost" && w.Store == "" && !m.at(w.Name, d.figure, d.size).known() {
-		return "all" + t.marks("its jobs are in the process that is killed")
+		return "all" + t.marks(inProcess)
 	}
 	return t.cell(m, w.Name, d.figure, d.size)
 }
 
 // sentence names the best in a figure, of all and of those whose jobs outlive their
-// process, and where Keyfuse is.
+// process, and where Keyfuse is: the library, which competes with all but its daemon.
 func sentence(m *measured, d decider) string {
-	ranked := slices.DeleteFunc(m.ranked(d.figure, d.size), func(w result.Way) bool { return floor(w) })
+	ranked := slices.DeleteFunc(m.ranked(d.figure, d.size), func(w result.Way) bool { return floor(w) || daemon(w) })
 	if len(ranked) == 0 {
 		return ""
 	}
@@ -117,15 +117,15 @@ func sentence(m *measured, d decider) string {
 
 // keyfusePlace says where the best form of Keyfuse is among the ways.
 func keyfusePlace(m *measured, d decider, ranked []result.Way) string {
-	form, c, ok := m.best(keyfuse, d.figure, d.size)
+	best, ok := m.best(keyfuse, d.figure, d.size)
 	if !ok {
 		return ". Keyfuse was not measured"
 	}
 	place := 1
 	for _, w := range ranked {
-		if m.better(d.figure, m.at(w.Name, d.figure, d.size).median, c.median) < 0 {
+		if m.better(d.figure, m.at(w.Name, d.figure, d.size).median, best.median) < 0 {
 			place++
 		}
 	}
-	return fmt.Sprintf(". %s: %s, place %d of %d", escape(form), in(m.figures[d.figure].Unit, c.median), place, len(ranked))
+	return fmt.Sprintf(". %s: %s, place %d of %d", escape(best.name), in(m.figures[d.figure].Unit, best.median), place, len(ranked))
 }

@@ -22,6 +22,7 @@ type table struct {
 func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
 
 // marks are the superscript numbers of notes, which get into the footnotes once each.
+// The same note twice has one mark.
 func (t *table) marks(notes ...string) string {
 	var numbers []string
 	for _, note := range notes {
@@ -30,7 +31,9 @@ func (t *table) marks(notes ...string) string {
 			i = len(t.notes)
 			t.notes = append(t.notes, note)
 		}
-		numbers = append(numbers, fmt.Sprint(i+1))
+		if number := fmt.Sprint(i + 1); !slices.Contains(numbers, number) {
+			numbers = append(numbers, number)
+		}
 	}
 	if len(numbers) == 0 {
 		return ""
@@ -91,7 +94,7 @@ func name(w result.Way) string {
 	switch {
 	case floor(w):
 		return "*" + escape(w.Name) + "*"
-	case keyfuse.has(w):
+	case ours(w):
 		return "**" + escape(w.Name) + "**"
 	}
 	return escape(w.Name)

@@ -4,6 +4,7 @@ package result
 
 // Results is a whole comparison. Runs of parts of it are merged into one.
 type Results struct {
+	Size     string            `json:"size"` // full or smoke: all its values are of one
 	Machine  Machine           `json:"machine"`
 	Versions map[string]string `json:"versions"` // of servers, languages, libraries and Keyfuse's commit
 	Missing  map[string]string `json:"missing"`  // ways that were left out, and why
@@ -12,12 +13,16 @@ type Results struct {
 	Runs     []Run             `json:"runs"` // that were made for them, in the order of time
 }
 
-// Run is one measurement of one way in one round, made in a process of its own. A run
-// that was made again takes the place of the older one, and its values too.
+// Run is one measurement of one way in one round, made in a process of its own. One that
+// is made again takes the place of the older one with all its values. If it fails without
+// any, the older one and its values stay, and its Failed says when it was tried again and
+// why that failed.
 type Run struct {
 	Figure string  `json:"figure"` // of package measure: a run gives values of several Figures
 	Way    string  `json:"way"`
 	Round  int     `json:"round"`
+	At     string  `json:"at"`               // when it began, RFC 3339
+	Commit string  `json:"commit"`           // of Keyfuse, as in Versions
 	Took   float64 `json:"took"`             // seconds, with starting and stopping the servers
 	Failed string  `json:"failed,omitempty"` // why there are not all values, or none
 }
@@ -43,6 +48,7 @@ type Machine struct {
 // Value is one figure of one way in one round.
 type Value struct {
 	Way    string  `json:"way"`
+	Kind   string  `json:"kind"`   // the Figure of its Run
 	Figure string  `json:"figure"` // see Figures
 	Size   int     `json:"size"`   // jobs: of the burst, or pending beside; 0 where it has none
 	Round  int     `json:"round"`  // from 0
@@ -85,13 +91,15 @@ func Figures() []Figure {
 		{"idle-commands", "1/s", "commands or statements of an idle worker", false},
 		{"idle-cpu-worker", "%", "CPU of an idle worker, of one core", false},
 		{"idle-cpu-store", "%", "CPU of its store, of one core", false},
-		{"kill-lost", "jobs", "never run after a kill -9 of the worker", false},
+		{"kill-lost", "jobs", "not run again within the time that was watched after a kill -9 of the worker", false},
 		{"kill-twice", "jobs", "run again although they had ended", false},
 		{"kill-again", "s", "from the kill until the last job that was in flight ran again", false},
 		{"growth-schedule", "jobs/s", "growth: scheduling up to so many pending, by the fastest call", true},
 		{"growth-memory", "bytes/job", "growth: memory of the store a pending job", false},
 		{"growth-late-p50", "ms", "growth: lateness beside so many pending, half of 10,000 jobs over 30 s", false},
 		{"growth-late-p99", "ms", "growth: lateness beside so many pending, all but 1 % of them", false},
+		{"growth-early", "jobs", "growth: started before they were due, beside so many pending", false},
+		{"growth-unrun", "jobs", "growth: not run within the time that was waited, beside so many pending", false},
 		{"growth-rate", "runs/s", "growth: a burst of 50,000 jobs beside so many pending", true},
 		{"hits-1", "hits/s", "threshold, one caller", true},
 		{"hits-32", "hits/s", "threshold, 32 callers", true},

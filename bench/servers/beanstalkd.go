@@ -15,7 +15,7 @@ import (
 type beanstalkServer struct{ silent }
 
 func (beanstalkServer) launch(_ context.Context, s *Server) error {
-	binary, err := find("beanstalkd", "beanstalkd")
+	binary, err := Program("beanstalkd")
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 )
 
 const (
+	pgFolder   = "/usr/lib/postgresql/15/bin/" // Debian's, which is not on the PATH
 	pgUser     = "bench"
 	pgDatabase = "postgres" // which initdb makes
 	// pgAside is a database of its own for the questions of this package, so that they
@@ -32,12 +33,11 @@ type postgresServer struct {
 }
 
 func (p *postgresServer) launch(ctx context.Context, s *Server) error {
-	const folders = "/usr/lib/postgresql/15/bin/"
-	initdb, err := find("postgresql", folders+"initdb", "initdb")
+	initdb, err := find("postgresql", pgFolder+"initdb", "initdb")
 	if err != nil {
 		return err
 	}
-	postgres, err := find("postgresql", folders+"postgres", "postgres")
+	postgres, err := Program("postgres")
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,15 @@ func (p *postgresServer) memory(ctx context.Context, s *Server) (int64, error) {
 	return bytes, err
 }
 
-func (p *postgresServer) commands(ctx context.Context) (int64, error) {
+func (p *postgresServer) count(ctx context.Context) (func(context.Context) (int64, error), error) {
+	before, err := p.transactions(ctx)
+	return func(ctx context.Context) (int64, error) {
+		now, err := p.transactions(ctx)
+		return now - before, err
+	}, err
+}
+
+func (p *postgresServer) transactions(ctx context.Context) (int64, error) {
 	var count int64
 	err := p.aside.QueryRow(ctx, `SELECT xact_commit + xact_rollback
 		FROM pg_stat_database WHERE datname = $1`, pgDatabase).Scan(&count)

@@ -52,6 +52,23 @@ func cpu(pid int) time.Duration {
 	return time.Duration(ticks) * tick
 }
 
+// CPUOf is the time that a process and all that it started have used, user and system,
+// that of children which have ended included. It counts in steps of 10 ms a process.
+func CPUOf(pid int) (time.Duration, error) {
+	if stat(pid) == nil {
+		return 0, fmt.Errorf("there is no process %d in /proc: CPU times are those of Linux", pid)
+	}
+	return cpuOf([]int{pid}), nil
+}
+
+func cpuOf(roots []int) time.Duration {
+	var sum time.Duration
+	for _, pid := range tree(roots) {
+		sum += cpu(pid)
+	}
+	return sum
+}
+
 // tree is the processes and all that they started.
 func tree(roots []int) []int {
 	if len(roots) == 0 {

@@ -79,13 +79,7 @@ func (s *Server) roots() []int {
 // CPU is the time that all processes of the server have used since it was started, user
 // and system, that of children which have ended included (as PostgreSQL's connections
 // do). It counts in steps of 10 ms a process, and is zero once the server has ended.
-func (s *Server) CPU() time.Duration {
-	var sum time.Duration
-	for _, pid := range s.Pids() {
-		sum += cpu(pid)
-	}
-	return sum
-}
+func (s *Server) CPU() time.Duration { return cpuOf(s.roots()) }
 
 // Stop ends the server's processes, those that do not end within 10 s by force, and
 // removes its folder. Stopping it again does nothing.

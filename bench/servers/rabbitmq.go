@@ -24,8 +24,7 @@ const (
 )
 
 func (rabbitServer) launch(_ context.Context, s *Server) error {
-	// Debian's command on the PATH starts it through su, as another user's child.
-	binary, err := find("rabbitmq-server", "/usr/lib/rabbitmq/bin/rabbitmq-server", "rabbitmq-server")
+	binary, err := Program("rabbitmq")
 	if err != nil {
 		return err
 	}

@@ -19,11 +19,11 @@ import (
 // the same durable server, which writes its log to disk each second.
 type redisServer struct {
 	client  *redis.Client
-	monitor *monitor // nil until commands are to be counted
+	monitor *monitor // nil but while commands are counted
 }
 
 func (r *redisServer) launch(_ context.Context, s *Server) error {
-	binary, err := find("redis-server", "redis-server")
+	binary, err := Program("redis")
 	if err != nil {
 		return err
 	}
@@ -82,16 +82,15 @@ func (r *redisServer) memory(ctx context.Context, _ *Server) (int64, error) {
 	return r.info(ctx, "memory", "used_memory")
 }
 
-// commands starts to count when it is asked first: MONITOR costs Redis as much again as
-// what it shows.
-func (r *redisServer) commands(ctx context.Context) (int64, error) {
-	if r.monitor == nil {
-		var err error
-		if r.monitor, err = startMonitor(ctx, r.client.Options().Addr); err != nil {
-			return 0, err
-		}
+func (r *redisServer) count(ctx context.Context) (counted func(context.Context) (int64, error), err error) {
+	if r.monitor, err = startMonitor(ctx, r.client.Options().Addr); err != nil {
+		return nil, err
 	}
-	return r.monitor.count.Load(), nil
+	return func(ctx context.Context) (int64, error) {
+		m := r.monitor
+		r.monitor = nil
+		return m.counted(ctx, r.client)
+	}, nil
 }
 
 func (r *redisServer) reset(ctx context.Context) error {

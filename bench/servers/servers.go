@@ -47,7 +47,7 @@ type program interface {
 	// ready is nil once the server answers, and it is this one that does.
 	ready(ctx context.Context, s *Server) error
 	memory(ctx context.Context, s *Server) (int64, error)
-	commands(ctx context.Context) (int64, error)
+	count(ctx context.Context) (counted func(context.Context) (int64, error), err error)
 	reset(ctx context.Context) error
 	longest(ctx context.Context) (time.Duration, error)
 	// close ends the connections that ready opened, if it did.
@@ -155,20 +155,25 @@ func (s *Server) Memory(ctx context.Context) (int64, error) {
 	return n, s.wrap("its memory", err)
 }
 
-// Commands is how many commands clients have sent, to take the difference of:
-//   - redis: commands since it was asked first, without those within scripts, and
-//     without those of this package unless they are asked in between
+// Count counts the commands that clients send from now on until the function that it
+// returns is called, once, which says how many there were:
+//   - redis: without those within scripts. It costs the server as much again as what is
+//     counted, so measure nothing else meanwhile.
 //   - postgres: transactions that were committed or rolled back, its own upkeep's
 //     included. A connection reports them a second after it did before or, once it
 //     idles, up to ten seconds after that. Memory adds one or two.
 //
-// The others don't tell: it is -1 and ErrUnknown.
-func (s *Server) Commands(ctx context.Context) (int64, error) {
-	n, err := s.program.commands(ctx)
+// The others don't tell: it is ErrUnknown.
+func (s *Server) Count(ctx context.Context) (counted func(context.Context) (int64, error), err error) {
+	const what = "how many commands it gets"
+	count, err := s.program.count(ctx)
 	if err != nil {
-		return -1, s.wrap("how many commands it has run", err)
+		return nil, s.wrap(what, err)
 	}
-	return n, nil
+	return func(ctx context.Context) (int64, error) {
+		n, err := count(ctx)
+		return n, s.wrap(what, err)
+	}, nil
 }
 
 // Reset forgets what Longest knows. It is ErrUnknown for all but redis.
@@ -191,6 +196,23 @@ func (s *Server) wrap(what string, err error) error {
 	return fmt.Errorf("asking %s for %s: %w", s.Name, what, err)
 }
 
+// Program is the path of a server's program. The error is ErrMissing if it is not
+// installed.
+func Program(name string) (string, error) {
+	switch name {
+	case "redis":
+		return find("redis-server", "redis-server")
+	case "postgres":
+		return find("postgresql", pgFolder+"postgres", "postgres")
+	case "rabbitmq":
+		// Debian's command on the PATH starts it through su, as another user's child.
+		return find("rabbitmq-server", "/usr/lib/rabbitmq/bin/rabbitmq-server", "rabbitmq-server")
+	case "beanstalkd":
+		return find("beanstalkd", "beanstalkd")
+	}
+	return "", fmt.Errorf("no server is called %q: use one of %s", name, strings.Join(Names(), ", "))
+}
+
 // find is the first of a server's programs that is there: paths, or names to look up.
 func find(debian string, names ...string) (string, error) {
 	for _, name := range names {
@@ -204,6 +226,9 @@ func find(debian string, names ...string) (string, error) {
 // silent is a server that does not tell what only some do.
 type silent struct{}
 
-func (silent) commands(context.Context) (int64, error)        { return 0, ErrUnknown }
+func (silent) count(context.Context) (func(context.Context) (int64, error), error) {
+	return nil, ErrUnknown
+}
+
 func (silent) reset(context.Context) error                    { return ErrUnknown }
 func (silent) longest(context.Context) (time.Duration, error) { return 0, ErrUnknown }

@@ -28,6 +28,9 @@ type Way struct {
 	// OneDelay: it needs something of its own for each delay, so that people give it a
 	// few. Jobs that only wait all have the same.
 	OneDelay bool
+	// Floor: it only schedules, as the least that scheduling can take; its jobs never
+	// run, and Work is never called.
+	Floor bool
 	// Open makes an instance that schedules, works, or both.
 	Open func(ctx context.Context, env Env) (Instance, error)
 }

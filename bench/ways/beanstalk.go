@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,7 +21,9 @@ func beanstalkWays() []way.Way {
 		Needs: []string{"beanstalkd"},
 		Grain: time.Second,
 		Open: func(_ context.Context, env way.Env) (way.Instance, error) {
-			return beanstalkd{env.Addrs["beanstalkd"]}, nil
+			b := &beanstalkd{addr: env.Addrs["beanstalkd"]}
+			b.putting.open = b.dial
+			return b, nil
 		},
 	}}
 }
@@ -34,9 +35,12 @@ const (
 	beanstalkPatience = time.Hour
 )
 
-type beanstalkd struct{ addr string }
+type beanstalkd struct {
+	addr    string
+	putting kept[*beanstalk.Conn]
+}
 
-func (b beanstalkd) dial() (*beanstalk.Conn, error) {
+func (b *beanstalkd) dial() (*beanstalk.Conn, error) {
 	conn, err := beanstalk.Dial("tcp", b.addr)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to beanstalkd: %w", err)
@@ -44,21 +48,12 @@ func (b beanstalkd) dial() (*beanstalk.Conn, error) {
 	return conn, nil
 }
 
-func (b beanstalkd) Single(ctx context.Context, jobs way.Jobs, callers int) error {
-	conns := make(chan *beanstalk.Conn, callers) // one for each caller
-	for range callers {
-		conn, err := b.dial()
-		if err != nil {
-			return err
-		}
-		defer conn.Close()
-		conns <- conn
-	}
+func (b *beanstalkd) Single(ctx context.Context, jobs way.Jobs, callers int) error {
 	return jobs.Each(ctx, callers, func(_ context.Context, job way.Job) error {
-		conn := <-conns
-		defer func() { conns <- conn }()
-		_, err := conn.Put([]byte(way.ID(job.N)+" "+way.Payload), beanstalkPriority, beanstalkDelay(job.Due), beanstalkTTR)
-		return err
+		return b.putting.with(func(conn *beanstalk.Conn) error {
+			_, err := conn.Put([]byte(named(job.N)), beanstalkPriority, beanstalkDelay(job.Due), beanstalkTTR)
+			return err
+		})
 	})
 }
 
@@ -69,9 +64,9 @@ func beanstalkDelay(due time.Time) time.Duration {
 }
 
 // Bulk is way.ErrNoBulk: the protocol has no call for many jobs.
-func (beanstalkd) Bulk(context.Context, way.Jobs) error { return way.ErrNoBulk }
+func (*beanstalkd) Bulk(context.Context, way.Jobs) error { return way.ErrNoBulk }
 
-func (b beanstalkd) Work(ctx context.Context, ready func(), run func(n int)) error {
+func (b *beanstalkd) Work(ctx context.Context, ready func(), run func(n int)) error {
 	conns := make([]*beanstalk.Conn, way.Workers)
 	for i := range conns {
 		conn, err := b.dial()
@@ -106,8 +101,7 @@ func beanstalkRun(ctx context.Context, conn *beanstalk.Conn, run func(n int)) er
 	if err != nil {
 		return err
 	}
-	text, _, _ := strings.Cut(string(body), " ")
-	n, err := way.N(text)
+	n, err := nOfNamed(string(body))
 	if err != nil {
 		return err
 	}
@@ -115,4 +109,4 @@ func beanstalkRun(ctx context.Context, conn *beanstalk.Conn, run func(n int)) er
 	return conn.Delete(id)
 }
 
-func (beanstalkd) Close() error { return nil }
+func (b *beanstalkd) Close() error { return b.putting.Close() }

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,7 +27,7 @@ import (
 func bullMQWay() way.Way {
 	return way.Way{
 		Name:  "bullmq",
-		What:  "BullMQ on Node.js and ioredis, concurrency 64, jobs removed when they are done; its worker tells of runs through a pipe, and a job is done once the answer has come back",
+		What:  "BullMQ on Node.js and ioredis, concurrency 64, jobs removed when they are done; its worker tells of runs through a pipe, all that start at a moment in one line, and a job is done once the answer has come back",
 		Needs: []string{redisServer},
 		Open:  openBullMQ,
 	}
@@ -176,6 +177,7 @@ func bridge(started io.Reader, ended io.Writer, ready func(), run func(n int)) e
 // and is asked why when it is waited for.
 func answer(to io.Writer, done <-chan int) {
 	for n := range done {
+		runtime.Gosched() // more runs of that moment end before: each line costs Node.js a read
 		line := strconv.AppendInt(nil, int64(n), 10)
 		for range len(done) {
 			line = strconv.AppendInt(append(line, ' '), int64(<-done), 10)

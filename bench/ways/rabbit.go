@@ -22,7 +22,8 @@ func rabbitWays() []way.Way {
 		{
 			Name: "rabbitmq-queue-ttl",
 			What: fmt.Sprintf("RabbitMQ: a delay queue (x-message-ttl, dead-letter exchange) for each delay in steps of %s, "+
-				"rounded up; persistent, confirmed; prefetch %d", rabbitStep, rabbitPrefetch),
+				"or of %s from %s on, rounded up: a job is never early, but as late as that; persistent, confirmed; prefetch %d",
+				rabbitStep, rabbitFarStep, rabbitFar, rabbitPrefetch),
 			Needs:    []string{"rabbitmq"},
 			OneDelay: true,
 			Open:     rabbitOpener(rabbitByQueue),
@@ -45,6 +46,10 @@ const (
 	// rabbitStep is coarse enough for the queues to be some hundreds where jobs are
 	// due within half a minute: a queue costs RabbitMQ a process and a transaction.
 	rabbitStep = 100 * time.Millisecond
+	// rabbitFar is the delay from which on the step is rabbitFarStep: queues for hours
+	// would else be thousands. A burst, which is scheduled within a minute, is nearer.
+	rabbitFar     = 2 * time.Minute
+	rabbitFarStep = time.Minute
 	// rabbitPrefetch is within the 100 to 300 that RabbitMQ's documentation advises.
 	rabbitPrefetch = 256
 	// rabbitBatch is how many messages a bulk publishes before it waits for their
@@ -61,8 +66,11 @@ type rabbitRoute func(delay time.Duration) (queue string, args amqp.Table, expir
 
 // rabbitByQueue is a queue for each delay, whose messages all expire after it, in order.
 func rabbitByQueue(delay time.Duration) (queue string, args amqp.Table, expiration string) {
-	steps := (delay + rabbitStep - 1) / rabbitStep
-	millis := (steps * rabbitStep).Milliseconds()
+	step := rabbitStep
+	if delay > rabbitFar {
+		step = rabbitFarStep
+	}
+	millis := ((delay + step - 1) / step * step).Milliseconds()
 	args = rabbitDeadLetters()
 	args[amqp.QueueMessageTTLArg] = millis
 	return fmt.Sprintf("%s.%d", rabbitDelay, millis), args, ""
@@ -86,8 +94,9 @@ func rabbitDeadLetters() amqp.Table {
 func rabbitArgs() amqp.Table { return amqp.Table{amqp.QueueVersionArg: rabbitVersion} }
 
 type rabbit struct {
-	conn  *amqp.Connection
-	route rabbitRoute
+	conn       *amqp.Connection
+	route      rabbitRoute
+	publishing kept[*amqp.Channel]
 
 	mu   sync.Mutex
 	made map[string]bool // delay queues
@@ -100,7 +109,11 @@ func rabbitOpener(route rabbitRoute) func(context.Context, way.Env) (way.Instanc
 			return nil, fmt.Errorf("connecting to RabbitMQ: %w", err)
 		}
 		r := &rabbit{conn: conn, route: route, made: make(map[string]bool)}
-		if err := r.declare(rabbitQueue, rabbitArgs()); err != nil {
+		r.publishing.open = r.publisher
+		err = r.publishing.with(func(channel *amqp.Channel) error {
+			return r.declare(channel, rabbitQueue, rabbitArgs())
+		})
+		if err != nil {
 			_ = conn.Close() // the first error says why
 			return nil, err
 		}
@@ -109,17 +122,12 @@ func rabbitOpener(route rabbitRoute) func(context.Context, way.Env) (way.Instanc
 }
 
 // declare makes a durable queue, unless this instance has.
-func (r *rabbit) declare(queue string, args amqp.Table) error {
+func (r *rabbit) declare(channel *amqp.Channel, queue string, args amqp.Table) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.made[queue] {
 		return nil
 	}
-	channel, err := r.conn.Channel()
-	if err != nil {
-		return err
-	}
-	defer channel.Close()
 	const durable, autoDelete, exclusive, noWait = true, false, false, false
 	if _, err := channel.QueueDeclare(queue, durable, autoDelete, exclusive, noWait, args); err != nil {
 		return fmt.Errorf("declaring the queue %s: %w", queue, err)
@@ -128,4 +136,5 @@ func (r *rabbit) declare(queue string, args amqp.Table) error {
 	return nil
 }
 
+// Close closes its channels too.
 func (r *rabbit) Close() error { return r.conn.Close() }

@@ -11,41 +11,29 @@ import (
 )
 
 func (r *rabbit) Single(ctx context.Context, jobs way.Jobs, callers int) error {
-	channels := make(chan *amqp.Channel, callers) // one for each caller
-	for range callers {
-		channel, err := r.publisher()
-		if err != nil {
-			return err
-		}
-		defer channel.Close()
-		channels <- channel
-	}
 	return jobs.Each(ctx, callers, func(ctx context.Context, job way.Job) error {
-		channel := <-channels
-		defer func() { channels <- channel }()
-		confirm, err := r.publish(ctx, channel, job)
-		if err != nil {
-			return err
-		}
-		return confirmed(ctx, confirm)
+		return r.publishing.with(func(channel *amqp.Channel) error {
+			confirm, err := r.publish(ctx, channel, job)
+			if err != nil {
+				return err
+			}
+			return confirmed(ctx, confirm)
+		})
 	})
 }
 
 func (r *rabbit) Bulk(ctx context.Context, jobs way.Jobs) error {
-	channel, err := r.publisher()
-	if err != nil {
-		return err
-	}
-	defer channel.Close()
-	return jobs.Chunks(rabbitBatch, func(chunk way.Jobs) error {
-		confirms := make([]*amqp.DeferredConfirmation, chunk.Count)
-		for i := range confirms {
-			confirms[i], err = r.publish(ctx, channel, chunk.Job(i))
-			if err != nil {
-				return err
+	return r.publishing.with(func(channel *amqp.Channel) error {
+		return jobs.Chunks(rabbitBatch, func(chunk way.Jobs) (err error) {
+			confirms := make([]*amqp.DeferredConfirmation, chunk.Count)
+			for i := range confirms {
+				confirms[i], err = r.publish(ctx, channel, chunk.Job(i))
+				if err != nil {
+					return err
+				}
 			}
-		}
-		return confirmed(ctx, confirms...)
+			return confirmed(ctx, confirms...)
+		})
 	})
 }
 
@@ -70,7 +58,7 @@ func (r *rabbit) publish(ctx context.Context, channel *amqp.Channel, job way.Job
 	if delay := time.Until(job.Due); delay > 0 {
 		var args amqp.Table
 		queue, args, message.Expiration = r.route(delay)
-		if err := r.declare(queue, args); err != nil {
+		if err := r.declare(channel, queue, args); err != nil {
 			return nil, err
 		}
 	}

@@ -25,10 +25,10 @@ func (r *riverQueue) Work(ctx context.Context, ready func(), run func(n int)) er
 		<-client.Stopped()
 	}()
 	if err := client.Start(working); err != nil {
-		return ended(ctx, err)
+		return unlessEnded(ctx, err)
 	}
 	if err := r.awaitProbe(ctx); err != nil {
-		return ended(ctx, err)
+		return unlessEnded(ctx, err)
 	}
 	ready()
 	<-ctx.Done()

@@ -20,17 +20,18 @@ import (
 )
 
 // All are the ways, in the order of the tables: from what lives in a database or in one
-// process to queues on Redis, and Keyfuse at the end, after its scripts alone.
+// process to queues on Redis, and Keyfuse at the end, after what it is measured against:
+// plain SETs, and its scripts alone.
 func All() []way.Way {
 	return slices.Concat(
 		postgresWays(),
 		[]way.Way{heapWay(), wheelWay()},
 		rabbitWays(),
-		[]way.Way{zsetPollWay(), zsetLuaWay(), bareWay(), asynqWay(), asynqFastWay()},
+		[]way.Way{zsetPollWay(), zsetLuaWay(), bareWay(), bareFastWay(), asynqWay(), asynqFastWay()},
 		riverWays(),
 		[]way.Way{bullMQWay(), delayQueueWay()},
 		beanstalkWays(),
-		[]way.Way{scriptsWay(), keyfuseWay(), keyfuseDaemonWay()},
+		[]way.Way{setsWay(), scriptsWay(), keyfuseWay(), keyfuseDaemonWay()},
 	)
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,32 +11,19 @@ import (
 	"github.com/keyfuse-io/keyfuse/bench/way"
 )
 
-const testPatience = time.Minute
-
-// redisWays are those that need nothing but a Redis.
-func redisWays() []way.Way {
-	return slices.DeleteFunc(All(), func(w way.Way) bool { return !onlyRedis(w.Needs) })
-}
-
-func onlyRedis(needs []string) bool {
-	return !slices.ContainsFunc(needs, func(name string) bool { return name != redisServer })
-}
-
 func newEnv(t *testing.T, needs []string) way.Env {
+	t.Helper()
 	env := way.Env{Dir: t.TempDir(), Addrs: map[string]string{}}
-	if slices.Contains(needs, redisServer) {
-		env.Addrs[redisServer] = startRedis(t)
+	for _, name := range needs {
+		env.Addrs[name] = startServer(t, name)
 	}
 	return env
 }
 
-// requireEnv turns the skip for a missing redis-server into a failure.
-const requireEnv = "KEYFUSE_REQUIRE_REDIS"
-
-func startRedis(t *testing.T) string {
+func startServer(t *testing.T, name string) (addr string) {
 	t.Helper()
-	server, err := servers.Start(t.Context(), t.TempDir(), redisServer)
-	if errors.Is(err, servers.ErrMissing) && os.Getenv(requireEnv) != "1" {
+	server, err := servers.Start(t.Context(), t.TempDir(), name)
+	if errors.Is(err, servers.ErrMissing) && !required(name) {
 		t.Skip(err)
 	}
 	if err != nil {
@@ -52,60 +37,10 @@ func startRedis(t *testing.T) string {
 	return server.Addr
 }
 
-func TestEachJobRunsOnceAndNotEarly(t *testing.T) {
-	for _, w := range redisWays() {
-		t.Run(w.Name, func(t *testing.T) {
-			t.Parallel()
-			t.Run("single", func(t *testing.T) {
-				runAll(t, w, func(i way.Instance, jobs way.Jobs) error { return i.Single(t.Context(), jobs, 8) })
-			})
-			t.Run("bulk", func(t *testing.T) {
-				runAll(t, w, func(i way.Instance, jobs way.Jobs) error {
-					err := i.Bulk(t.Context(), jobs)
-					if errors.Is(err, way.ErrNoBulk) {
-						return i.Single(t.Context(), jobs, way.Workers)
-					}
-					return err
-				})
-			})
-		})
-	}
-}
-
-// runAll schedules 200 jobs that are due within some two seconds, and works until all
-// have run.
-func runAll(t *testing.T, w way.Way, schedule func(way.Instance, way.Jobs) error) {
-	env := newEnv(t, w.Needs)
-	worker := open(t, w, env)
-	scheduler := worker
-	if !w.Local() {
-		scheduler = open(t, w, env)
-	}
-	s := &seen{times: map[int][]time.Time{}, all: make(chan struct{}), want: 200}
-	stop := work(t, worker, s)
-	due := map[int]time.Time{}
-	for _, jobs := range someJobs(w.Grain, s.want) {
-		if err := schedule(scheduler, jobs); err != nil {
-			t.Fatal(err)
-		}
-		for i := range jobs.Count {
-			due[jobs.Job(i).N] = jobs.Job(i).Due
-		}
-	}
-	select {
-	case <-s.all:
-	case <-time.After(testPatience):
-		t.Errorf("not all jobs have run within %s", testPatience)
-	}
-	stop()
-	for n, at := range due {
-		if starts := s.times[n]; len(starts) != 1 || starts[0].Before(at) {
-			t.Errorf("job %d was due %s and ran %s", n, at.Format(time.StampMicro), starts)
-		}
-	}
-	if len(s.times) > len(due) {
-		t.Errorf("%d jobs ran, of %d", len(s.times), len(due))
-	}
+// required turns the skip for a missing server into a failure.
+func required(name string) bool {
+	return os.Getenv("KEYFUSE_REQUIRE_SERVERS") == "1" ||
+		name == redisServer && os.Getenv("KEYFUSE_REQUIRE_REDIS") == "1"
 }
 
 func open(t *testing.T, w way.Way, env way.Env) way.Instance {
@@ -125,70 +60,97 @@ func open(t *testing.T, w way.Way, env way.Env) way.Instance {
 	return instance
 }
 
-// someJobs are jobs at due times that the grain allows, from a moment from now on.
-func someJobs(grain time.Duration, count int) []way.Jobs {
-	soon := time.Now().Add(300 * time.Millisecond).Round(time.Millisecond)
-	if grain < time.Second {
-		return []way.Jobs{{From: 5, Count: count, First: soon, Step: 8 * time.Millisecond}}
-	}
-	first := soon.Add(grain).Truncate(grain)
-	return []way.Jobs{
-		{From: 5, Count: count / 2, First: first},
-		{From: 5 + count/2, Count: count / 2, First: first.Add(grain)},
-	}
-}
-
-// seen notes runs.
-type seen struct {
-	mu    sync.Mutex
-	times map[int][]time.Time
-	want  int
-	all   chan struct{} // closed once so many jobs have run
-}
-
-func (s *seen) run(n int) {
-	now := time.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.times[n] = append(s.times[n], now)
-	if len(s.times) == s.want && len(s.times[n]) == 1 {
-		close(s.all)
-	}
-}
-
-// work starts a worker, waits until it is ready, and gives what stops it.
-func work(t *testing.T, worker way.Instance, s *seen) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	ready := make(chan struct{})
-	ended := make(chan error, 1)
-	var working sync.WaitGroup
-	working.Go(func() { ended <- worker.Work(ctx, func() { close(ready) }, s.run) })
-	stop = sync.OnceFunc(func() {
-		cancel()
-		working.Wait()
-		if err := <-ended; err != nil {
-			t.Errorf("working: %v", err)
+func TestEachJobRunsOnceAndNotEarly(t *testing.T) {
+	for _, w := range All() {
+		if w.Floor {
+			continue
 		}
-	})
-	t.Cleanup(stop)
-	select {
-	case <-ready:
-	case err := <-ended:
-		ended <- nil
-		t.Fatalf("it ended before it was ready: %v", err)
-	case <-time.After(testPatience):
-		t.Fatal("it does not get ready")
+		t.Run(w.Name, func(t *testing.T) {
+			t.Parallel()
+			env := newEnv(t, w.Needs)
+			worker := open(t, w, env)
+			scheduler := worker
+			if !w.Local() {
+				scheduler = open(t, w, env)
+			}
+			runsEachOnce(t, w, scheduler, worker)
+		})
 	}
-	return stop
+}
+
+// runsEachOnce schedules 100 jobs one by one and 100 at once, all due within two
+// seconds, and one when those have run: by then none may have run twice.
+func runsEachOnce(t *testing.T, w way.Way, scheduler, worker way.Instance) {
+	t.Helper()
+	const half, last = 100, 200
+	seen := newRuns(last)
+	ctx, stop := context.WithCancel(t.Context())
+	ready, worked := make(chan struct{}), make(chan error, 1)
+	go func() { worked <- worker.Work(ctx, func() { close(ready) }, seen.run) }()
+	defer func() {
+		stop()
+		if err := <-worked; err != nil {
+			t.Errorf("Work returned %v", err)
+		}
+		seen.check(t)
+	}()
+	await(t, "the worker to be ready", ready, worked)
+
+	one, many := soon(w, 0, half), soon(w, half, half)
+	seen.expect(one, many)
+	if err := scheduler.Single(t.Context(), one, 4); err != nil {
+		t.Fatal(err)
+	}
+	if err := inBulk(t.Context(), scheduler, many); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the jobs to run", seen.all, worked)
+
+	final := soon(w, last, 1)
+	seen.expect(final)
+	if err := scheduler.Single(t.Context(), final, 1); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the last job to run", seen.final, worked)
+}
+
+func inBulk(ctx context.Context, scheduler way.Instance, jobs way.Jobs) error {
+	err := scheduler.Bulk(ctx, jobs)
+	if errors.Is(err, way.ErrNoBulk) {
+		return scheduler.Single(ctx, jobs, 8)
+	}
+	return err
+}
+
+// soon are jobs that are due within two seconds.
+func soon(w way.Way, from, count int) way.Jobs {
+	jobs := way.Jobs{From: from, Count: count, First: time.Now().Add(500 * time.Millisecond).Truncate(time.Millisecond)}
+	if w.Grain > time.Millisecond {
+		jobs.First = jobs.First.Truncate(w.Grain).Add(w.Grain)
+	} else {
+		jobs.Step = 10 * time.Millisecond
+	}
+	return jobs
+}
+
+// await waits for an event, unless the worker has ended.
+func await(t *testing.T, what string, event <-chan struct{}, worked chan error) {
+	t.Helper()
+	patience := time.NewTimer(time.Minute)
+	defer patience.Stop()
+	select {
+	case <-event:
+	case err := <-worked:
+		worked <- err
+		t.Fatalf("waiting for %s, Work returned %v", what, err)
+	case <-patience.C:
+		t.Fatalf("waited a minute for %s", what)
+	}
 }
 
 func TestCountersFireAtEachThreshold(t *testing.T) {
 	const counters, callers = 4, 8
 	for _, c := range Countings() {
-		if !onlyRedis(c.Needs) {
-			continue
-		}
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			counter, err := c.Open(t.Context(), newEnv(t, c.Needs))

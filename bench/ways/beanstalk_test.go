@@ -1,5 +1,0 @@
-package ways
-
-import "testing"
-
-func TestBeanstalkWays(t *testing.T) { onServers(t, beanstalkWays()) }

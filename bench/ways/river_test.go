@@ -1,5 +1,0 @@
-package ways
-
-import "testing"
-
-func TestRiverWays(t *testing.T) { onServers(t, riverWays()) }
