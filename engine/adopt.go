@@ -12,9 +12,9 @@ import (
 const (
 	// maxAdoptDelay bounds how long adopting waits for claims to catch up.
 	maxAdoptDelay = 2 * time.Second
-	// adoptShare is how many times as long as the last look the next one then waits
+	// behindShare is how many times as long as the last look the next one then waits
 	// for them, so that looks cost a burst little.
-	adoptShare = 10
+	behindShare = 10
 )
 
 // adoptLoop indexes the bare jobs among the ids whose fuses were heard to
@@ -36,7 +36,7 @@ func (p *partition) adoptLoop(ctx context.Context) {
 		}
 		took := time.Duration(0)
 		for chunk := range slices.Chunk(ids, wire.MaxAdopt) {
-			p.backlog.wait(ctx, min(adoptShare*took, maxAdoptDelay))
+			p.backlog.wait(ctx, min(behindShare*took, maxAdoptDelay))
 			err := retry(ctx, func() error {
 				start := time.Now()
 				adopted, err := p.adopt(ctx, chunk)

@@ -87,7 +87,8 @@ func (p *partition) sweepLoop(ctx context.Context) {
 }
 
 // sweep looks at every class key, and says so, unless the last sweep will do.
-// Between two steps it leaves Redis alone for as long as the step took.
+// Between two steps it leaves Redis alone for as long as the step took, and for much
+// longer while claims lag behind.
 func (p *partition) sweep(ctx context.Context, since time.Time) (bool, error) {
 	name, _ := p.node.current()
 	var found wire.Adopted
@@ -114,6 +115,7 @@ func (p *partition) sweep(ctx context.Context, since time.Time) (bool, error) {
 		if !pause(ctx, took) {
 			return false, context.Cause(ctx)
 		}
+		p.backlog.wait(ctx, min(behindShare*took, maxAdoptDelay))
 	}
 	p.tellSwept(found, step.Cost)
 	return true, nil

@@ -24,8 +24,8 @@ type Adopted struct {
 	Why      string // and why
 }
 
-// MaxAdopt is how many ids one call may take.
-const MaxAdopt = 500
+// MaxAdopt is how many ids one call may take: few enough for a script of a ms or so.
+const MaxAdopt = 200
 
 // Adopt indexes the bare jobs among some ids. An orphan, whose fuse is gone, is
 // due after the grace if the sweep found it: its fuse may be about to be set.

@@ -27,7 +27,7 @@ type Swept struct {
 	Cursor string // of the next step; empty after the last one
 }
 
-// Sweep looks at the class keys of some thousand keys, and indexes the bare jobs
+// Sweep looks at the class keys of some hundred keys, and indexes the bare jobs
 // among them.
 func (s *Store) Sweep(ctx context.Context, step SweepStep) (Swept, error) {
 	since := int64(0)

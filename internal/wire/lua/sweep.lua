@@ -9,14 +9,14 @@
 -- Answer  {state, cursor, adopted…}: 0 nothing to do: the last sweep began since
 --         and its wait is not over, or another node is at it; 1 there is more,
 --         from the cursor on; 2 through.
--- Cost  SCAN of some 2,500 keys, fewer where many are class keys.
+-- Cost  SCAN of some 500 keys, fewer where many are class keys: about a ms.
 --       Replaying it changes nothing more.
 --
 -- keyfuse:sweep holds `began until node state`: a sweep that is under way holds
 -- for half a minute after each step, one that is through until the next is due.
 
 local node, cursor, since = ARGV[5], ARGV[6], tonumber(ARGV[7])
-local HOLD, COUNT, BUDGET, CLASS_COST = 30000, 500, 2500, 5
+local HOLD, COUNT, BUDGET, CLASS_COST = 30000, 250, 500, 5
 local turn = root .. 'sweep'
 local began, til, holder, state = string.match(redis.call('GET', turn) or '', '^(%d+) (%d+) (%S+) (%S+)$')
 local own = holder == node and state == 'sweeping'
