@@ -10,7 +10,8 @@ usage: ./test.sh [command]
 
   (none), all          what a change has to pass: checks, then unit
   checks               format, vet, staticcheck, modernizers, go.mod, build
-  unit [PACKAGE...]    all tests, or the packages', with the race detector
+  unit [PACKAGE...]    all tests, or the packages', with the race detector; those of
+                       the dashboard need chromium
   bench [PACKAGE...]   the benchmarks
   fuzz [TIME]          each fuzz test for TIME (default 10s)
   faults [SEED]        1,000,000 jobs under 200 faults, then failovers: half an
@@ -21,7 +22,7 @@ Works from any directory, as ./test.sh or by its path. Needs Go, a C compiler
 for the race detector, and redis-server; as root on Debian or Ubuntu, what is
 missing of the last two is installed. Without redis-server the tests that need
 one are skipped, and the summary says so; with KEYFUSE_REQUIRE_REDIS=1 that is
-a failure instead.
+a failure instead. Likewise for chromium and KEYFUSE_REQUIRE_BROWSER=1.
 
 Formatter and linter are built from tools/go.mod at their versions there; the
 first time that takes a minute or two.
@@ -61,6 +62,16 @@ need_redis() {
     failed+=("redis-server is missing")
   else
     skipped+=("the tests on a real redis-server")
+  fi
+}
+
+need_browser() {
+  if need chromium "brew install chromium" chromium; then
+    export KEYFUSE_REQUIRE_BROWSER=1
+  elif [[ ${KEYFUSE_REQUIRE_BROWSER:-} == 1 ]]; then
+    failed+=("chromium is missing")
+  else
+    skipped+=("the tests of the dashboard in a browser")
   fi
 }
 
@@ -169,6 +180,7 @@ unit() {
   if (($#)); then
     step "tests" go test -race -timeout 10m "$@"
   else
+    need_browser
     step "tests" each_module with_code go test -race -timeout 10m ./...
   fi
 }

@@ -127,6 +127,7 @@ type Job struct {
 	Task    string
 	State   State
 	Payload []byte
+	Trace   string // its traceparent, as in Spec; empty if it has none
 	// Due is when it fires, or fired. Zero if nothing knows: its fuse has no TTL.
 	Due time.Time
 	// Window is the open window of a threshold, which ends at Due; nil for other
@@ -153,8 +154,9 @@ func (j Job) Trigger() string {
 }
 
 func fromRun(r wire.Run) Job {
+	trace, payload := wire.CutTrace(r.Payload)
 	return Job{
-		ID: r.ID, Task: r.Task, State: r.State, Payload: r.Payload, Due: r.Due,
+		ID: r.ID, Task: r.Task, State: r.State, Payload: payload, Trace: trace, Due: r.Due,
 		RunID: r.RunID, Attempt: r.Attempt, At: r.At, Node: wire.EngineOf(r.Node()),
 		Reason: r.Reason, Source: r.Source, Count: r.Count, LastError: r.LastError,
 	}

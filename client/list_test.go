@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +24,49 @@ var listChecks = []check{
 	{"list: an iterator over all, which may stop early or fail", listAll},
 	{"list: wrong limits and cursors are refused", listRefuses},
 	{"list: jobs of one due time, with ids of any bytes", listSameTime},
+	{"list: a page that looked at thousands in vain says where to go on", listSearches},
+	{"horizons: how many are due how soon, in all partitions", horizons},
+}
+
+func listSearches(w *world) {
+	const others = 10_100
+	w.bulk(w.c, specsOf("other", others))
+	w.schedule(client.Spec{ID: "that", Task: "mail", In: 2 * time.Hour})
+	f := client.Filter{Prefix: "that"}
+	page := must(w.c.List(w.Context(), f, "", 10))(w)
+	equal(w, "found", len(page.Jobs), 0)
+	if page.Next == "" {
+		w.Fatal("the first page is the last, and has not found it")
+	}
+	page = must(w.c.List(w.Context(), f, page.Next, 10))(w)
+	equal(w, "found later", len(page.Jobs), 1)
+	equal(w, "in all", strings.Join(w.list(f, 10, nil), " "), "that")
+}
+
+func horizons(w *world) {
+	equal(w, "none", len(horizonsOf(w)), 0)
+	for i, in := range []time.Duration{0, 0, 30 * time.Second, time.Minute, time.Hour, 48 * time.Hour} {
+		w.schedule(client.Spec{ID: fmt.Sprint("job", i), Task: "mail", In: in})
+	}
+	w.schedule(client.Spec{ID: "bill", Task: "bill", In: 2 * time.Hour})
+	equal(w, "within", horizonsOf(w), map[string][]int64{"mail": {2, 4, 5, 5}, "bill": {0, 0, 0, 1}})
+}
+
+// horizonsOf are the counts by task, after a look at when the first ones are due.
+func horizonsOf(w *world) map[string][]int64 {
+	w.Helper()
+	all, now, err := w.c.Horizons(w.Context(), 0, time.Minute, time.Hour, 24*time.Hour)
+	if err != nil {
+		w.Fatal(err)
+	}
+	counts := make(map[string][]int64)
+	for _, h := range all {
+		counts[h.Task] = h.Within
+		if late := now.Sub(h.First); (h.Within[0] > 0) != (late >= 0) {
+			w.Errorf("%s: the first is %s late, and %d are due", h.Task, late, h.Within[0])
+		}
+	}
+	return counts
 }
 
 // list reads a whole list in pages, and calls between them.

@@ -46,7 +46,8 @@ func pending(h wire.Holding) (Job, bool) {
 	if err != nil {
 		return Job{}, false
 	}
-	return Job{ID: h.ID, Task: task, State: Pending, Payload: payload, Due: h.Due(), Window: (*Window)(h.Window)}, true
+	trace, payload := wire.CutTrace(payload)
+	return Job{ID: h.ID, Task: task, State: Pending, Payload: payload, Trace: trace, Due: h.Due(), Window: (*Window)(h.Window)}, true
 }
 
 // Filter chooses jobs for List.
@@ -68,7 +69,9 @@ type Page struct {
 }
 
 // List reads one page of at most limit jobs: task by task in the order of their
-// names, earliest first within a task. cursor is empty for the first page. The
+// names, earliest first within a task. cursor is empty for the first page. A page may
+// have fewer jobs than there are, or none, if it looked at some thousand others for
+// them: Next says whether there may be more. The
 // list is read while jobs come and go: one that is there all the while is
 // listed, and one that moves meanwhile may be listed twice or not at all. Bare
 // jobs are listed once a node has indexed them.
@@ -90,6 +93,7 @@ func (c *Client) List(ctx context.Context, f Filter, cursor string, limit int) (
 		}
 	}
 	var page Page
+	looked := 0
 	for _, task := range tasks {
 		if task < at.Task {
 			continue
@@ -99,15 +103,16 @@ func (c *Client) List(ctx context.Context, f Filter, cursor string, limit int) (
 			place = at.Place
 		}
 		for {
-			jobs, last, more, err := c.step(ctx, f, task, place, limit-len(page.Jobs))
+			jobs, last, n, err := c.step(ctx, f, task, place, limit-len(page.Jobs))
 			if err != nil {
 				return Page{}, err
 			}
 			page.Jobs = append(page.Jobs, jobs...)
-			if !more {
+			if n == 0 {
 				break
 			}
-			if place = last; len(page.Jobs) >= limit {
+			looked += n
+			if place = last; len(page.Jobs) >= limit || looked >= maxLook {
 				page.Next = cursorAt{f, task, place}.String()
 				return page, nil
 			}
@@ -137,19 +142,26 @@ func (c *Client) All(ctx context.Context, f Filter) iter.Seq2[Job, error] {
 	}
 }
 
-const pageSize = 100
+const (
+	pageSize = 100
+	// searchSize is how many ids of the index are read at a time for some of them:
+	// they come without their jobs.
+	searchSize = 1000
+	// maxLook bounds what one page costs: a prefix may be of none among millions.
+	maxLook = 10 * searchSize
+)
 
 // step reads the next few members of one task's set: the jobs among them that
-// the filter wants, at most room of them; the last place read; and whether there
-// may be more behind it.
-func (c *Client) step(ctx context.Context, f Filter, task string, after wire.Place, room int) ([]Job, wire.Place, bool, error) {
+// the filter wants, at most room of them; the last place read; and how many were
+// looked at, none if that was behind the last.
+func (c *Client) step(ctx context.Context, f Filter, task string, after wire.Place, room int) ([]Job, wire.Place, int, error) {
 	n := min(pageSize, room)
 	if f.State == Pending && f.Prefix != "" {
-		n = pageSize // the id is in the index: reading past the others is cheap
+		n = searchSize
 	}
 	members, err := c.space.Page(ctx, f.State, task, after, n)
 	if err != nil || len(members) == 0 {
-		return nil, after, false, err
+		return nil, after, 0, err
 	}
 	var jobs []Job
 	if f.State == Pending {
@@ -159,7 +171,7 @@ func (c *Client) step(ctx context.Context, f Filter, task string, after wire.Pla
 	} else {
 		jobs, err = jobsOf(members, func(store *wire.Store, runs []redis.Z) ([]*Job, error) { return runJobs(ctx, store, f, task, runs) })
 	}
-	return jobs, members[len(members)-1].Place(), true, err
+	return jobs, members[len(members)-1].Place(), len(members), err
 }
 
 // wanted are the first ids with a prefix, at most room, and the members that
@@ -275,6 +287,21 @@ func (c *Client) Stats(ctx context.Context) (Stats, error) {
 		stats.Nodes = append(stats.Nodes, node)
 	}
 	return stats, nil
+}
+
+// Horizon counts a task's pending jobs by how soon they are due.
+type Horizon = wire.Horizon
+
+// Horizons counts, for each task that has had jobs, how many are due within each of
+// some bounds by Redis's clock, those that are due already included; zero asks for
+// these alone. It gives the clock too. It costs a command for each bound and task, whatever their jobs.
+func (c *Client) Horizons(ctx context.Context, bounds ...time.Duration) ([]Horizon, time.Time, error) {
+	now, err := c.space.All()[0].Redis().Time(ctx).Result()
+	if err != nil {
+		return nil, now, err
+	}
+	all, err := c.space.Horizons(ctx, now, bounds)
+	return all, now, err
 }
 
 // cursorAt is where a list goes on, for the filter that it belongs to.

@@ -29,6 +29,10 @@ type Spec struct {
 	// Task names what to run. It need not be served by anybody yet.
 	Task    string
 	Payload []byte // nil is the same as empty
+	// Trace is the traceparent of what schedules the job (W3C Trace Context), which
+	// its handler gets. It stands before the payload in Redis, and counts as part of
+	// it there. Empty means none.
+	Trace string
 	// In is how long from now, by Redis's clock. At is the due time; it counts
 	// if it is not zero, and then In must be zero. Both zero, or At in the past:
 	// due at once. Fractions of a millisecond are rounded up.
@@ -71,8 +75,8 @@ func (c *Client) prepare(spec Spec) (Result, wire.ArmJob) {
 		spec.ID = c.cfg.IDPrefix + strings.ToLower(rand.Text())
 	}
 	r := Result{Err: c.check(spec)}
-	r.Job = Job{ID: spec.ID, Task: spec.Task, State: Pending, Payload: spec.Payload}
-	return r, wire.ArmJob{ID: spec.ID, Task: spec.Task, Payload: spec.Payload, When: wire.When{In: spec.In, At: spec.At}}
+	r.Job = Job{ID: spec.ID, Task: spec.Task, State: Pending, Payload: spec.Payload, Trace: spec.Trace}
+	return r, wire.ArmJob{ID: spec.ID, Task: spec.Task, Payload: wire.WithTrace(spec.Trace, spec.Payload), When: wire.When{In: spec.In, At: spec.At}}
 }
 
 func (c *Client) confirm() wire.Confirm {
@@ -125,6 +129,9 @@ func (c *Client) check(spec Spec) error {
 	if err := c.checkPayload(spec.Payload); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
+	if err := c.checkTrace(spec); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
 	return checkWhen(spec.In, spec.At)
 }
 
@@ -133,6 +140,17 @@ func (c *Client) checkPayload(payload []byte) error {
 		return fmt.Errorf("the payload has %d bytes, at most %d are allowed: store it elsewhere and pass its name", len(payload), c.cfg.MaxPayload)
 	}
 	return nil
+}
+
+// CheckTrace says what is wrong with a trace, as Schedule would; empty is none, and
+// fine.
+func CheckTrace(trace string) error { return wire.CheckTrace(trace) }
+
+func (c *Client) checkTrace(spec Spec) error {
+	if spec.Trace != "" && len(spec.Payload)+wire.TraceSize > c.cfg.MaxPayload {
+		return fmt.Errorf("with its trace the payload has %d bytes, at most %d are allowed: store it elsewhere and pass its name", len(spec.Payload)+wire.TraceSize, c.cfg.MaxPayload)
+	}
+	return wire.CheckTrace(spec.Trace)
 }
 
 func checkWhen(in time.Duration, at time.Time) error {

@@ -23,6 +23,7 @@ var scheduleChecks = []check{
 	{"schedule: what is wrong with a job is said, and nothing is written", scheduleRefuses},
 	{"schedule: the limits themselves are allowed", scheduleLimits},
 	{"schedule: a job is not due before the time that was asked for", scheduleRoundsUp},
+	{"schedule: a trace goes with the payload", scheduleTraces},
 	{"many: all are answered in order, however many", manyInOrder},
 	{"many: refused ones stop none of the others", manyWithRefused},
 	{"many: each has its own choice of what to do with an existing id", manyMixed},
@@ -178,6 +179,28 @@ func specsOf(prefix string, n int) []client.Spec {
 		specs[i] = client.Spec{ID: id, Task: "mail", In: time.Hour}
 	}
 	return specs
+}
+
+const aTrace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+func scheduleTraces(w *world) {
+	spec := client.Spec{ID: "a", Task: "mail", Payload: []byte("hello"), Trace: aTrace, In: time.Hour}
+	made := w.schedule(spec)
+	equal(w, "made", []string{made.Trace, string(made.Payload)}, []string{aTrace, "hello"})
+	job := must(w.c.Get(w.Context(), "a"))(w)[0]
+	equal(w, "job", []string{job.Trace, string(job.Payload)}, []string{aTrace, "hello"})
+	listed := must(w.c.List(w.Context(), client.Filter{}, "", 1))(w).Jobs[0]
+	equal(w, "listed", []string{listed.Trace, string(listed.Payload)}, []string{aTrace, "hello"})
+	equal(w, "in Redis", must(w.rdb.Get(w.Context(), w.class("a")).Result())(w), "mail \x00traceparent "+aTrace+"\nhello")
+	c := w.client(client.Config{MaxPayload: 100})
+	for name, bad := range map[string]client.Spec{
+		"no trace": {Task: "mail", Trace: "00-1"},
+		"too long": {Task: "mail", Trace: aTrace, Payload: make([]byte, 40)},
+	} {
+		if _, err := c.Schedule(w.Context(), bad); !errors.Is(err, client.ErrInvalid) {
+			w.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 func manyInOrder(w *world) {

@@ -83,6 +83,9 @@ func (c *claimer) claimAll(ctx context.Context) time.Duration {
 			return min(firstWait<<min(c.failures, 5), lastWait)
 		}
 		c.failures = 0
+		if observe := c.cfg.Observer.Claimed; observe != nil && len(claimed.Runs) > 0 {
+			observe(len(claimed.Runs), time.Since(sent))
+		}
 		c.noteClock(sent, claimed.Now)
 		c.bury(claimed.Broken)
 		if failed {

@@ -99,6 +99,21 @@ type Observer struct {
 	// Degraded is called when events stop coming, with the reason, and with ""
 	// when they come again.
 	Degraded func(reason string)
+	// Claimed is called for each claim that took runs: how many, and how long Redis
+	// took to answer.
+	Claimed func(runs int, took time.Duration)
+	// Wrote is called for each group of outcomes that was written, likewise.
+	Wrote func(outcomes int, took time.Duration)
+	// Heard is called for each event. It holds up the next one.
+	Heard func()
+	// Gap is called for each subscription that broke: what came meanwhile was missed,
+	// and is looked for.
+	Gap func()
+	// Canary is called when the node's own event came: how long after the heartbeat
+	// that caused it.
+	Canary func(took time.Duration)
+	// Failed is called for each call of Redis that failed, with what it was for.
+	Failed func(doing string, err error)
 }
 
 // Causes with which a handler's context ends; see context.Cause.

@@ -35,6 +35,7 @@ var faults = []struct {
 	{"all data are lost while a node runs, and it goes on", flushAll},
 	{"a run whose outcome Redis has lost runs again", outcomeLost},
 	{"a node ends when the data become another format's", formatChanges},
+	{"an observer is told of calls that fail and of gaps", observerIsToldOfFaults},
 }
 
 // TestMain silences go-redis, which writes each failed dial to standard error.

@@ -58,6 +58,9 @@ func (l *listener) once(ctx context.Context) error {
 		l.first().note("listening", err)
 	}
 	l.remap.give()
+	if heard && ctx.Err() == nil && l.cfg.Observer.Gap != nil {
+		l.cfg.Observer.Gap()
+	}
 	if heard {
 		pause(ctx, firstWait)
 		return nil
@@ -163,6 +166,9 @@ func (l *listener) explain(ctx context.Context, channels []string, err error) er
 // hear takes a message in. It must not wait: Redis cuts off a subscriber that
 // lags, and everything in its buffer is lost.
 func (l *listener) hear(m *redis.Message) {
+	if l.cfg.Observer.Heard != nil {
+		l.cfg.Observer.Heard()
+	}
 	switch m.Channel {
 	case l.expired:
 		l.heardExpired(m.Payload)

@@ -14,11 +14,13 @@ import (
 // silent for good: half-open, on a demoted master, refused its subscription,
 // or on a server that lost its flags.
 type liveness struct {
-	tell func(reason string)
+	tell   func(reason string)
+	canary func(took time.Duration) // may be nil
 
 	mu      sync.Mutex
-	beats   int // heartbeats since the canary was last heard
-	silent  int // times that silence was noticed since then
+	beat    time.Time // when the last heartbeat began
+	beats   int       // heartbeats since the canary was last heard
+	silent  int       // times that silence was noticed since then
 	why     string
 	silence *func()
 
@@ -32,6 +34,7 @@ const canaryBeats = 2
 func (l *liveness) beating() {
 	l.mu.Lock()
 	l.beats++
+	l.beat = time.Now()
 	l.mu.Unlock()
 }
 
@@ -39,7 +42,11 @@ func (l *liveness) beating() {
 func (l *liveness) heard() {
 	l.mu.Lock()
 	l.beats, l.silent = 0, 0
+	took, beaten := time.Since(l.beat), !l.beat.IsZero() // one that a dead node laid may come before
 	l.mu.Unlock()
+	if l.canary != nil && beaten {
+		l.canary(took)
+	}
 	l.set("")
 }
 

@@ -39,7 +39,7 @@ func newPartition(e *Engine, store *wire.Store, engine string) *partition {
 		holding: newHolding(), inbox: newInbox(), counters: newCounters(), look: newHint(), swept: newSweepRequests(),
 	}
 	p.neighbours.Store(1)
-	p.live.tell = p.tellDegraded
+	p.live.tell, p.live.canary = p.tellDegraded, e.cfg.Observer.Canary
 	p.out = newSettler(p)
 	return p
 }
@@ -81,6 +81,9 @@ func (p *partition) take(ctx context.Context) {
 
 // note notes how a call to Redis went.
 func (p *partition) note(what string, err error) {
+	if observe := p.cfg.Observer.Failed; observe != nil && err != nil && !errors.Is(err, context.Canceled) {
+		observe(what, err)
+	}
 	p.troubles.note(what, p.store.Partition(), err)
 }
 

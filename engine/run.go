@@ -73,9 +73,10 @@ func (p *partition) run(task registry.Task, run wire.Run) {
 }
 
 func jobOf(run wire.Run) registry.Job {
+	trace, payload := wire.CutTrace(run.Payload)
 	return registry.Job{
-		ID: run.ID, Task: run.Task, Payload: run.Payload, RunID: run.RunID, Attempt: run.Attempt,
-		Due: run.Due, Reason: registry.Reason(run.Reason), Count: run.Count,
+		ID: run.ID, Task: run.Task, Payload: payload, RunID: run.RunID, Attempt: run.Attempt,
+		Due: run.Due, Reason: registry.Reason(run.Reason), Count: run.Count, Trace: trace,
 	}
 }
 

@@ -152,7 +152,7 @@ func (o *outcome) kind() kind {
 func (s *settler) write(ctx context.Context, group []outcome) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	task := group[0].run.Task
+	task, sent := group[0].run.Task, time.Now()
 	var lost []int
 	var err error
 	if group[0].kind() == removes {
@@ -173,6 +173,9 @@ func (s *settler) write(ctx context.Context, group []outcome) error {
 	}
 	for _, i := range lost {
 		group[i].Outcome = Lost
+	}
+	if observe := s.cfg.Observer.Wrote; observe != nil {
+		observe(len(group), time.Since(sent))
 	}
 	return nil
 }

@@ -59,6 +59,8 @@ var suite = []struct {
 	{"without the index, events alone fire jobs", eventsAlone},
 	{"without events, the index fires jobs on time and the sweep finds bare ones", indexAlone},
 	{"a job earlier than all others wakes a sleeping node", earlierJobWakes},
+	{"a trace comes to each attempt, and into the dead letters", traceComesAlong},
+	{"an observer is told of claims, outcomes, events and the canary", observerIsTold},
 }
 
 func TestBubble(t *testing.T) {

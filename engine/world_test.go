@@ -108,12 +108,10 @@ func (w *world) startOn(rdb redis.UniversalClient, reg *registry.Registry, cfg e
 	w.Helper()
 	n := &node{w: w, firings: make(chan engine.Firing, 100_000), sweeps: make(chan engine.Sweep, 10_000), degraded: make(chan string, 10_000)}
 	ready := make(chan struct{})
-	cfg.Observer = engine.Observer{
-		Ready:    func() { close(ready) },
-		Settled:  func(f engine.Firing) { n.firings <- f },
-		Swept:    func(s engine.Sweep) { n.sweeps <- s },
-		Degraded: func(why string) { n.degraded <- why },
-	}
+	cfg.Observer.Ready = func() { close(ready) }
+	cfg.Observer.Settled = func(f engine.Firing) { n.firings <- f }
+	cfg.Observer.Swept = func(s engine.Sweep) { n.sweeps <- s }
+	cfg.Observer.Degraded = func(why string) { n.degraded <- why }
 	if cfg.Lease == 0 {
 		cfg.Lease = w.lease
 	}

@@ -54,6 +54,9 @@ type Job struct {
 	Due     time.Time // when it was due, to the millisecond
 	Reason  Reason
 	Count   int64 // hits counted, for a threshold's firing; else 0
+	// Trace is the traceparent that was given when the job was scheduled (W3C Trace
+	// Context); empty if none was.
+	Trace string
 }
 
 // Handler runs a job. It must return soon after ctx ends, which happens at the

@@ -43,7 +43,11 @@ func fieldNames() []string {
 
 // envelope lists everything of a run, its payload as payload or payload_base64.
 func envelope(job registry.Job) []field {
-	return append(about(job, utf8.ValidString), textOrBase64("payload", string(job.Payload), utf8.ValidString))
+	fields := append(about(job, utf8.ValidString), textOrBase64("payload", string(job.Payload), utf8.ValidString))
+	if job.Trace != "" {
+		fields = append(fields, field{"traceparent", job.Trace})
+	}
+	return fields
 }
 
 func textOrBase64(name, value string, isText func(string) bool) field {

@@ -28,7 +28,8 @@ const (
 
 // Exec runs a command a run. It gets the payload on stdin and, in its
 // environment, KEYFUSE_ID, KEYFUSE_TASK, KEYFUSE_RUN_ID, KEYFUSE_ATTEMPT,
-// KEYFUSE_DUE, KEYFUSE_REASON and, when it is not zero, KEYFUSE_COUNT. An id
+// KEYFUSE_DUE, KEYFUSE_REASON and, when it is not zero, KEYFUSE_COUNT; and
+// TRACEPARENT, if the job has a trace. An id
 // that is no UTF-8 or holds a NUL byte is in KEYFUSE_ID_BASE64 instead, and
 // KEYFUSE_ID is then not set.
 type Exec struct {
@@ -110,7 +111,7 @@ func checkEnv(env []string) error {
 			return fmt.Errorf("variable %d of env is no NAME=value", i+1)
 		case strings.Contains(name+value, "\x00"):
 			return fmt.Errorf("variable %s holds a NUL byte", quoteHead(name, 128))
-		case slices.ContainsFunc(fieldNames(), func(field string) bool { return name == envName(field) }):
+		case name == traceVariable, slices.ContainsFunc(fieldNames(), func(field string) bool { return name == envName(field) }):
 			return fmt.Errorf("variable %s is one that the task sets itself", name)
 		}
 	}
@@ -130,6 +131,9 @@ func inheritedEnv() []string {
 	return env
 }
 
+// traceVariable has the trace, as OpenTelemetry's programs expect it.
+const traceVariable = "TRACEPARENT"
+
 func envName(field string) string { return "KEYFUSE_" + strings.ToUpper(field) }
 
 // jobEnv is what a command is told of its run.
@@ -137,6 +141,9 @@ func jobEnv(job registry.Job) []string {
 	var env []string
 	for _, f := range about(job, isEnvText) {
 		env = append(env, fmt.Sprintf("%s=%v", envName(f.name), f.value))
+	}
+	if job.Trace != "" {
+		env = append(env, traceVariable+"="+job.Trace)
 	}
 	return env
 }

@@ -30,6 +30,9 @@ func tell(header http.Header, job registry.Job) {
 		header.Set(name, encodeHeader(fmt.Sprint(f.value)))
 	}
 	header[idempotencyKey] = []string{encodeHeader(job.RunID)}
+	if job.Trace != "" {
+		header.Set("Traceparent", job.Trace)
+	}
 }
 
 // encodeHeader percent-encodes a value so strictly that it can neither break
@@ -113,7 +116,7 @@ func isReserved(canonical string) bool {
 		return true
 	}
 	return slices.Contains([]string{
-		"Idempotency-Key", "Webhook-Id", "Webhook-Timestamp", "Webhook-Signature",
+		"Idempotency-Key", "Traceparent", "Webhook-Id", "Webhook-Timestamp", "Webhook-Signature",
 		"Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Upgrade",
 	}, canonical)
 }

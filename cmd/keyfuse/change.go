@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keyfuse-io/keyfuse/client"
+	"github.com/keyfuse-io/keyfuse/internal/view"
 )
 
 func (a *app) rescheduleCommand() *cobra.Command {
@@ -59,20 +60,9 @@ func (a *app) move(arg string, s *session, done string, change func(id string) (
 
 func (a *app) printMoved(s *session, done string, job client.Job) error {
 	if s.json {
-		out := jsonOf(job)
-		if job.RunID != "" && job.Count == 0 {
-			out.Trigger = "" // what fired a run that is moved is not told
-		}
-		return a.printJSON(out)
+		return a.printJSON(view.MovedOf(job))
 	}
 	return a.printf("%s %s: %s, due %s\n", done, printable(job.ID), printable(job.Task), when(job.Due, time.Now()))
-}
-
-// cancelledJSON is the answer for each id that was cancelled.
-type cancelledJSON struct {
-	ID        string `json:"id,omitempty"`
-	IDBase64  string `json:"id_base64,omitempty"`
-	Cancelled bool   `json:"cancelled"`
 }
 
 func (a *app) cancelCommand() *cobra.Command {
@@ -93,9 +83,7 @@ func (a *app) cancelCommand() *cobra.Command {
 				if !s.json {
 					return a.printf("cancelled %s\n", printable(id))
 				}
-				out := cancelledJSON{Cancelled: true}
-				out.ID, out.IDBase64 = textOrBase64(id)
-				return a.printJSON(out)
+				return a.printJSON(view.CancelledOf(id))
 			})
 		})),
 	}

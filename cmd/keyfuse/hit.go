@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keyfuse-io/keyfuse/client"
+	"github.com/keyfuse-io/keyfuse/internal/view"
 )
 
 func (a *app) hitCommand() *cobra.Command {
@@ -52,25 +53,9 @@ func (a *app) hit(ctx context.Context, s *session, arg string, hit client.Hit) e
 		return err
 	}
 	if s.json {
-		return a.printJSON(hitOf(counted))
+		return a.printJSON(view.HitOf(counted))
 	}
 	return a.printf("%s: %s\n", printable(counted.ID), hitText(counted, time.Now()))
-}
-
-// hitJSON is what a hit did, in JSON.
-type hitJSON struct {
-	ID         string `json:"id,omitempty"`
-	IDBase64   string `json:"id_base64,omitempty"`
-	Count      int64  `json:"count"`
-	Threshold  int64  `json:"threshold"`
-	Fired      bool   `json:"fired"`
-	WindowEnds string `json:"window_ends"`
-}
-
-func hitOf(c client.Counted) hitJSON {
-	out := hitJSON{Count: c.Count, Threshold: c.Threshold, Fired: c.Fired, WindowEnds: stamp(c.Ends)}
-	out.ID, out.IDBase64 = textOrBase64(c.ID)
-	return out
 }
 
 func hitText(c client.Counted, now time.Time) string {

@@ -115,7 +115,7 @@ func (a *app) root() *cobra.Command {
 		a.thresholdCommand(), a.hitCommand(),
 		a.listCommand(), a.showCommand(), a.deadCommand(),
 		a.pauseCommand(), a.resumeCommand(),
-		a.tasksCommand(), a.nodesCommand(), a.statsCommand(),
+		a.tasksCommand(), a.nodesCommand(), a.statsCommand(), a.topCommand(),
 		a.doctorCommand(), a.benchCommand(), a.configCommand(), a.versionCommand(),
 	)
 	return root

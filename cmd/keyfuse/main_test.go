@@ -86,6 +86,7 @@ func runScripts(t *testing.T, folder string, start func(t *testing.T) map[string
 				Files: []string{file}, Cmds: commands(),
 				Setup: func(env *testscript.Env) error {
 					env.Setenv("GORACE", fastExit)
+					env.Setenv("KEYFUSE_HTTP", "off") // many daemons, and one port by default
 					for name, value := range vars {
 						env.Setenv(name, value)
 					}
@@ -103,6 +104,7 @@ const fastExit = "atexit_sleep_ms=0"
 
 func setup(env *testscript.Env) error {
 	env.Setenv("GORACE", fastExit)
+	env.Setenv("KEYFUSE_HTTP", "off")
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keyfuse-io/keyfuse/client"
+	"github.com/keyfuse-io/keyfuse/internal/view"
 )
 
 func (a *app) pauseCommand() *cobra.Command {
@@ -46,75 +46,20 @@ func (a *app) switchCommand(name, short, done, already string, change func(*clie
 	}
 }
 
-// taskJSON is a task in JSON.
-type taskJSON struct {
-	Task     string   `json:"task"`
-	Pending  int64    `json:"pending"`
-	Running  int64    `json:"running"`
-	Retrying int64    `json:"retrying"`
-	Dead     int64    `json:"dead"`
-	Paused   bool     `json:"paused"`
-	Nodes    []string `json:"nodes"` // that serve it
-}
-
-// nodeJSON is a node in JSON.
-type nodeJSON struct {
-	Name     string   `json:"name"`
-	Alive    bool     `json:"alive"` // its lease has not run out
-	Until    string   `json:"until"` // the end of its lease
-	Host     string   `json:"host,omitempty"`
-	PID      int      `json:"pid,omitempty"`
-	Version  string   `json:"version,omitempty"`
-	Started  string   `json:"started,omitempty"`
-	Tasks    []string `json:"tasks"`
-	Degraded string   `json:"degraded,omitempty"` // why it does not hear events
-}
-
-type overview struct {
-	Tasks []taskJSON `json:"tasks"`
-	Nodes []nodeJSON `json:"nodes"`
-}
-
-func (s *session) overview(ctx context.Context) (overview, error) {
+func (s *session) overview(ctx context.Context) (view.Overview, error) {
 	stats, err := s.Stats(ctx)
 	if err != nil {
-		return overview{}, err
+		return view.Overview{}, err
 	}
 	now, err := s.rdb.Time(ctx).Result()
 	if err != nil {
-		return overview{}, err
+		return view.Overview{}, err
 	}
-	o := overview{Tasks: []taskJSON{}, Nodes: []nodeJSON{}}
-	for _, n := range stats.Nodes {
-		o.Nodes = append(o.Nodes, nodeJSON{
-			Name: n.Name, Alive: n.Until.After(now), Until: stamp(n.Until), Host: n.Host, PID: n.PID,
-			Version: n.Version, Started: stamp(n.Started), Tasks: append([]string{}, n.Tasks...), Degraded: n.Degraded,
-		})
-	}
-	for _, t := range stats.Tasks {
-		o.Tasks = append(o.Tasks, taskJSON{t.Task, t.Pending, t.Running, t.Retrying, t.Dead, t.Paused, []string{}})
-	}
-	o.serve()
-	return o, nil
-}
-
-// serve notes who serves which task, and adds tasks that no job has used yet.
-func (o *overview) serve() {
-	for _, n := range o.Nodes {
-		for _, task := range n.Tasks {
-			at, found := slices.BinarySearchFunc(o.Tasks, task, func(t taskJSON, name string) int { return strings.Compare(t.Task, name) })
-			if !found {
-				o.Tasks = slices.Insert(o.Tasks, at, taskJSON{Task: task, Nodes: []string{}})
-			}
-			if n.Alive {
-				o.Tasks[at].Nodes = append(o.Tasks[at].Nodes, n.Name)
-			}
-		}
-	}
+	return view.OverviewOf(stats, now), nil
 }
 
 func (a *app) tasksCommand() *cobra.Command {
-	return a.overviewCommand("tasks", "List the tasks that jobs use or nodes serve", func(_ context.Context, s *session, o *overview) error {
+	return a.overviewCommand("tasks", "List the tasks that jobs use or nodes serve", func(_ context.Context, s *session, o *view.Overview) error {
 		if s.json {
 			return a.printJSON(o.Tasks)
 		}
@@ -123,7 +68,7 @@ func (a *app) tasksCommand() *cobra.Command {
 }
 
 func (a *app) nodesCommand() *cobra.Command {
-	return a.overviewCommand("nodes", "List the daemons", func(_ context.Context, s *session, o *overview) error {
+	return a.overviewCommand("nodes", "List the daemons", func(_ context.Context, s *session, o *view.Overview) error {
 		if s.json {
 			return a.printJSON(o.Nodes)
 		}
@@ -131,7 +76,7 @@ func (a *app) nodesCommand() *cobra.Command {
 	})
 }
 
-func (a *app) overviewCommand(name, short string, show func(context.Context, *session, *overview) error) *cobra.Command {
+func (a *app) overviewCommand(name, short string, show func(context.Context, *session, *view.Overview) error) *cobra.Command {
 	return &cobra.Command{
 		Use: name, Short: short, Args: none,
 		RunE: a.do(a.with(func(ctx context.Context, s *session, _ []string) error {
@@ -144,7 +89,7 @@ func (a *app) overviewCommand(name, short string, show func(context.Context, *se
 	}
 }
 
-func (a *app) printTasks(tasks []taskJSON) error {
+func (a *app) printTasks(tasks []view.Task) error {
 	if len(tasks) == 0 {
 		return a.printf("no tasks: no job was scheduled yet, and no daemon runs\n")
 	}
@@ -163,7 +108,7 @@ func (a *app) printTasks(tasks []taskJSON) error {
 	return t.end()
 }
 
-func (a *app) printNodes(nodes []nodeJSON) error {
+func (a *app) printNodes(nodes []view.Node) error {
 	if len(nodes) == 0 {
 		return a.printf("no nodes: start one with `%s serve`\n", a.self)
 	}

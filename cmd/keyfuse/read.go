@@ -9,11 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keyfuse-io/keyfuse/client"
+	"github.com/keyfuse-io/keyfuse/internal/view"
 )
 
 type listFlags struct {
 	state, task, prefix, cursor string
 	limit                       int
+	watch                       bool
 }
 
 func (a *app) listCommand() *cobra.Command {
@@ -32,6 +34,7 @@ With -o json, one job a line; if --limit cut the list off, a last line
 	cmd.Flags().StringVar(&f.prefix, "prefix", "", "ids that begin so only")
 	cmd.Flags().IntVar(&f.limit, "limit", 100, "at most so many; 0 for all")
 	cmd.Flags().StringVar(&f.cursor, "cursor", "", "go on where a list before was cut off")
+	cmd.Flags().BoolVar(&f.watch, "watch", false, "show what a terminal has room for, again and again, until Ctrl-C")
 	cmd.RunE = a.do(func(ctx context.Context, args []string) error {
 		if !slices.Contains([]client.State{client.Pending, client.Running, client.Retrying, client.Dead}, client.State(f.state)) {
 			return usagef("--state %q is unknown: want pending, running, retrying or dead", f.state)
@@ -39,10 +42,20 @@ With -o json, one job a line; if --limit cut the list off, a last line
 		if f.limit < 0 {
 			return usagef("--limit %d is negative: want a number of jobs, or 0 for all", f.limit)
 		}
-		return a.with(func(ctx context.Context, s *session, _ []string) error { return a.list(ctx, s, f) })(ctx, args)
+		return a.with(func(ctx context.Context, s *session, _ []string) error {
+			if !f.watch {
+				return a.list(ctx, s, f)
+			}
+			_, height := a.screen()
+			f.limit = max(1, height-2)
+			return a.watch(ctx, watchEvery, func(ctx context.Context, a *app) error { return a.list(ctx, s, f) })
+		})(ctx, args)
 	})
 	return cmd
 }
+
+// watchEvery is how often a list is read again.
+const watchEvery = 2 * time.Second
 
 func (a *app) list(ctx context.Context, s *session, f listFlags) error {
 	prefix, err := a.id(f.prefix)
@@ -89,7 +102,7 @@ func (a *app) jobPrinter(s *session, state client.State) *jobPrinter {
 
 func (p *jobPrinter) job(j client.Job) error {
 	if p.json {
-		return p.a.printJSON(jsonOf(j))
+		return p.a.printJSON(view.JobOf(j))
 	}
 	if p.table.w == nil {
 		p.table = newTable(p.a.stdout, p.header()...)

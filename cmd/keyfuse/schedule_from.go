@@ -3,8 +3,8 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,80 +16,8 @@ import (
 	"time"
 
 	"github.com/keyfuse-io/keyfuse/client"
+	"github.com/keyfuse-io/keyfuse/internal/view"
 )
-
-// line is a job in a file of many.
-type line struct {
-	ID            *string `json:"id"`
-	IDBase64      string  `json:"id_base64"`
-	Task          string  `json:"task"`
-	In            *string `json:"in"`
-	At            *string `json:"at"`
-	Payload       string  `json:"payload"`
-	PayloadBase64 string  `json:"payload_base64"`
-}
-
-// parseLine reads a job from a line of JSON.
-func parseLine(text []byte, zone *time.Location) (client.Spec, error) {
-	var l line
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&l); err != nil {
-		return client.Spec{}, notAJob(err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return client.Spec{}, errors.New("something follows the JSON object: write one job a line")
-	}
-	if l.ID != nil && *l.ID == "" {
-		return client.Spec{}, errors.New("the id is empty: name the job, or leave it out for a random id")
-	}
-	if (l.In == nil) == (l.At == nil) {
-		return client.Spec{}, errors.New(`say when, with one of "in" and "at"`)
-	}
-	spec := client.Spec{Task: l.Task}
-	var err error
-	if l.At != nil {
-		spec.In, spec.At, err = parseWhen("", *l.At, zone)
-	} else {
-		spec.In, spec.At, err = parseWhen(*l.In, "", zone)
-	}
-	if err != nil {
-		return spec, err
-	}
-	var payload string
-	var id string
-	if l.ID != nil {
-		id = *l.ID
-	}
-	spec.ID, err = either(id, l.IDBase64, "id")
-	if err == nil {
-		payload, err = either(l.Payload, l.PayloadBase64, "payload")
-	}
-	spec.Payload = []byte(payload)
-	return spec, err
-}
-
-// notAJob says in the words of JSON what encoding/json says in those of Go.
-func notAJob(err error) error {
-	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
-	switch {
-	case ok && wrong.Field == "":
-		return fmt.Errorf("not a job in JSON: it is a JSON %s, not an object", wrong.Value)
-	case ok:
-		return fmt.Errorf("not a job in JSON: %q is a JSON %s, not a string", wrong.Field, wrong.Value)
-	}
-	return fmt.Errorf("not a job in JSON: %s", strings.TrimPrefix(err.Error(), "json: "))
-}
-
-func either(text, encoded, name string) (string, error) {
-	switch {
-	case encoded == "":
-		return text, nil
-	case text != "":
-		return "", fmt.Errorf("%s and %s_base64 exclude each other", name, name)
-	}
-	return decodeBase64(encoded, name+"_base64")
-}
 
 // bulk schedules the jobs of a file.
 type bulk struct {
@@ -236,7 +164,7 @@ func (b *bulk) spec(text []byte, size int) (client.Spec, bool) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return client.Spec{}, false
 	}
-	spec, err := parseLine(text, b.zone)
+	spec, err := view.ParseSpec(text, b.zone)
 	if err == nil && b.strict && !b.known.has(spec.Task) {
 		err = b.known.unknown(spec.Task)
 	}
@@ -244,7 +172,7 @@ func (b *bulk) spec(text []byte, size int) (client.Spec, bool) {
 		b.bad(b.at, err)
 		return spec, false
 	}
-	spec.IfExists = b.ifExists
+	spec.IfExists = cmp.Or(spec.IfExists, b.ifExists)
 	return spec, true
 }
 

@@ -20,6 +20,7 @@ import (
 
 type serveFlags struct {
 	concurrency         int
+	http                string
 	logLevel, logFormat string
 }
 
@@ -41,6 +42,7 @@ what is left is given back. A second one stops at once.`,
 		Args: none,
 	}
 	cmd.Flags().IntVar(&f.concurrency, "concurrency", 0, "runs at a time (KEYFUSE_CONCURRENCY; default: engine.concurrency)")
+	cmd.Flags().StringVar(&f.http, "http", "", "where the dashboard and the API listen, host:port, or off (KEYFUSE_HTTP; default: http.listen)")
 	cmd.Flags().StringVar(&f.logLevel, "log-level", "", "debug, info, warn or error (KEYFUSE_LOG_LEVEL; default info)")
 	cmd.Flags().StringVar(&f.logFormat, "log-format", "", "text or json (KEYFUSE_LOG_FORMAT; default text)")
 	cmd.RunE = a.do(func(ctx context.Context, _ []string) error {
@@ -73,6 +75,15 @@ func (a *app) serveConfig(f serveFlags, given bool) (config.Config, error) {
 		return cfg, usagef("the concurrency is %d: want at least 1", f.concurrency)
 	}
 	cfg.Engine.Concurrency = cmp.Or(f.concurrency, cfg.Engine.Concurrency)
+	if listen := cmp.Or(f.http, a.env("KEYFUSE_HTTP")); listen != "" {
+		cfg.HTTP.Listen, cfg.HTTP.Given = listen, true
+		if listen == "off" {
+			cfg.HTTP.Listen = ""
+		}
+		if err := cfg.HTTP.Check(); err != nil {
+			return cfg, usagef("--http or KEYFUSE_HTTP: %w", err)
+		}
+	}
 	return cfg, nil
 }
 
@@ -112,8 +123,13 @@ func (a *app) serve(ctx context.Context, cfg config.Config, log *slog.Logger) er
 	}
 	// Every script may be run twice, so a command may be sent again; what tasks
 	// send may not.
-	rdb, once := end.dial(3), end.dial(-1)
-	defer closeAll(rdb, once)
+	rdb, once, forWeb := end.dial(3), end.dial(-1), end.dial(-1)
+	defer closeAll(rdb, once, forWeb)
+	site, err := openSite(cfg, forWeb, log)
+	if err != nil {
+		return err
+	}
+	defer site.close()
 	if err := awaitRedis(ctx, end, rdb, log); err != nil {
 		return orStopped(ctx, err)
 	}
@@ -122,7 +138,7 @@ func (a *app) serve(ctx context.Context, cfg config.Config, log *slog.Logger) er
 	if err != nil {
 		return err
 	}
-	return end.explain(a.runEngine(ctx, rdb, reg, cfg, log, func() { a.welcome(cfg, end) }))
+	return end.explain(a.runEngine(ctx, rdb, reg, cfg, log, site, func() { a.welcome(cfg, end, site) }))
 }
 
 func closeAll(clients ...redis.UniversalClient) {
@@ -140,10 +156,15 @@ func orStopped(ctx context.Context, err error) error {
 }
 
 // runEngine runs the engine, and arms the triggers once it is ready.
-func (a *app) runEngine(ctx context.Context, rdb redis.UniversalClient, reg *registry.Registry, cfg config.Config, log *slog.Logger, welcome func()) error {
+func (a *app) runEngine(ctx context.Context, rdb redis.UniversalClient, reg *registry.Registry, cfg config.Config, log *slog.Logger, site *site, welcome func()) error {
 	ready := make(chan struct{})
 	conf := engineConfig(cfg, log)
-	conf.Observer.Ready = sync.OnceFunc(func() { close(ready) })
+	conf.Observer = site.observer()
+	conf.Observer.Ready = sync.OnceFunc(func() {
+		site.status.Ready()
+		close(ready)
+	})
+	defer context.AfterFunc(ctx, site.status.Stop)()
 	eng, err := engine.New(rdb, reg, conf)
 	if err != nil {
 		return err
@@ -187,7 +208,7 @@ func engineConfig(cfg config.Config, log *slog.Logger) engine.Config {
 }
 
 // welcome says what to type next, to people who try Keyfuse out.
-func (a *app) welcome(cfg config.Config, end endpoint) {
+func (a *app) welcome(cfg config.Config, end endpoint, site *site) {
 	if end.kind != kindEmbedded {
 		return
 	}
@@ -218,5 +239,5 @@ or without redis-cli:
 
     %[3]s schedule %[2]s --in 5s%[4]s
 
-`, port, task, a.self, flag)
+%[5]s`, port, task, a.self, flag, site.invitation())
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/keyfuse-io/keyfuse/client"
 	"github.com/keyfuse-io/keyfuse/internal/config"
+	"github.com/keyfuse-io/keyfuse/internal/view"
 	"github.com/keyfuse-io/keyfuse/registry"
 	"github.com/keyfuse-io/keyfuse/tasks"
 )
@@ -111,7 +112,7 @@ func armTriggers(ctx context.Context, c *client.Client, triggers []config.Trigge
 // daemon ran: either way it is not for now.
 func scheduleTrigger(ctx context.Context, c *client.Client, t config.Trigger, log *slog.Logger) {
 	if !t.At.IsZero() && t.At.Before(time.Now()) {
-		log.Info("trigger is over", "at", stamp(t.At))
+		log.Info("trigger is over", "at", view.Stamp(t.At))
 		return
 	}
 	var made client.Scheduled
@@ -123,11 +124,11 @@ func scheduleTrigger(ctx context.Context, c *client.Client, t config.Trigger, lo
 	switch {
 	case ctx.Err() != nil:
 	case errors.Is(err, client.ErrUnconfirmed):
-		log.Warn("trigger is scheduled, but too few replicas confirm", "due", stamp(made.Due), "replicas", made.Replicas)
+		log.Warn("trigger is scheduled, but too few replicas confirm", "due", view.Stamp(made.Due), "replicas", made.Replicas)
 	case err != nil:
 		log.Error("trigger can't be scheduled", "error", err)
 	default:
-		log.Info("trigger is scheduled", "due", stamp(made.Due), "kept", made.Kept)
+		log.Info("trigger is scheduled", "due", view.Stamp(made.Due), "kept", made.Kept)
 	}
 }
 

@@ -66,7 +66,7 @@ func startServe(t *testing.T, redisURL string) serving {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := serving{newLogBuffer(), cancel, make(chan int, 1)}
 	go func() {
-		s.code <- run(ctx, []string{"keyfuse", "serve", "--log-level", "debug"}, only("KEYFUSE_REDIS_URL", redisURL), strings.NewReader(""), new(bytes.Buffer), s)
+		s.code <- run(ctx, []string{"keyfuse", "serve", "--http", "off", "--log-level", "debug"}, only("KEYFUSE_REDIS_URL", redisURL), strings.NewReader(""), new(bytes.Buffer), s)
 	}()
 	return s
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keyfuse-io/keyfuse/client"
+	"github.com/keyfuse-io/keyfuse/internal/view"
 )
 
 func (a *app) showCommand() *cobra.Command {
@@ -52,7 +53,7 @@ func (s *session) findThreshold(ctx context.Context, id string, jobs []client.Jo
 
 func (a *app) show(s *session, jobs []client.Job, threshold *client.ThresholdInfo) error {
 	if s.json {
-		return a.printJSON(shown(jobs, threshold))
+		return a.printJSON(view.Whole(jobs, threshold))
 	}
 	now, between := time.Now(), ""
 	var err error
@@ -64,23 +65,4 @@ func (a *app) show(s *session, jobs []client.Job, threshold *client.ThresholdInf
 		err = errors.Join(err, a.printf("%s", between), a.printThreshold(*threshold, now))
 	}
 	return err
-}
-
-// shown is a job with its other runs and its definition, or a definition alone.
-func shown(jobs []client.Job, threshold *client.ThresholdInfo) jobJSON {
-	var out jobJSON
-	if len(jobs) > 0 {
-		out = jsonOf(jobs[0])
-		for _, run := range jobs[1:] {
-			out.Runs = append(out.Runs, jsonOf(run))
-		}
-	}
-	if threshold == nil {
-		return out
-	}
-	def := thresholdOf(*threshold)
-	if out.Definition = &def; len(jobs) == 0 {
-		out.ID, out.IDBase64, out.Task, out.Trigger = def.ID, def.IDBase64, def.Task, "threshold"
-	}
-	return out
 }

@@ -83,14 +83,6 @@ func distance(t, now time.Time) string {
 	}
 }
 
-// stamp is a time in JSON; empty for the zero time.
-func stamp(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02T15:04:05.000Z")
-}
-
 // printJSON prints one document on one line.
 func (a *app) printJSON(v any) error {
 	enc := json.NewEncoder(a.stdout)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/keyfuse-io/keyfuse/client"
 	"github.com/keyfuse-io/keyfuse/internal/config"
+	"github.com/keyfuse-io/keyfuse/internal/view"
 	"github.com/keyfuse-io/keyfuse/internal/wire"
 )
 
@@ -238,19 +239,17 @@ func foreignInteger(ctx context.Context, rdb redis.UniversalClient, names wire.N
 }
 
 func (a *app) printDefined(s *session, t client.Threshold, outcome client.Defined) error {
-	word, text := "new", "defined %s: %s after %s\n"
+	if s.json {
+		return a.printJSON(view.DefinedOf(t, outcome))
+	}
+	text := "defined %s: %s after %s\n"
 	switch outcome {
 	case client.DefinedReplaced:
-		word, text = "replaced", "replaced %s: now %s after %s\n"
+		text = "replaced %s: now %s after %s\n"
 	case client.DefinedSame:
-		word, text = "same", "was defined so before: %s: %s after %s\n"
+		text = "was defined so before: %s: %s after %s\n"
 	}
-	if !s.json {
-		return a.printf(text, printable(t.ID), printable(t.Task), rule(t))
-	}
-	out := definitionOf(t)
-	out.Defined = word
-	return a.printJSON(out)
+	return a.printf(text, printable(t.ID), printable(t.Task), rule(t))
 }
 
 func (a *app) thresholdListCommand() *cobra.Command {
@@ -270,7 +269,7 @@ func (a *app) listThresholds(s *session, all []client.ThresholdInfo) error {
 	switch {
 	case s.json:
 		for _, t := range all {
-			if err := a.printJSON(thresholdOf(t)); err != nil {
+			if err := a.printJSON(view.ThresholdOf(t)); err != nil {
 				return err
 			}
 		}
@@ -279,14 +278,6 @@ func (a *app) listThresholds(s *session, all []client.ThresholdInfo) error {
 		return a.printf("no thresholds: define one as in %s threshold TASK --id signups --count 100 --within 10m\n", a.self)
 	}
 	return a.printThresholds(all)
-}
-
-// removedJSON is the answer for each threshold that was removed.
-type removedJSON struct {
-	ID       string `json:"id,omitempty"`
-	IDBase64 string `json:"id_base64,omitempty"`
-	Removed  bool   `json:"removed"`
-	Open     int64  `json:"open"` // windows, which end as they would have
 }
 
 func (a *app) thresholdRemoveCommand() *cobra.Command {
@@ -313,9 +304,7 @@ func (a *app) removeThreshold(ctx context.Context, s *session, id string) error 
 		return err
 	}
 	if s.json {
-		out := removedJSON{Removed: true, Open: was.Open}
-		out.ID, out.IDBase64 = textOrBase64(id)
-		return a.printJSON(out)
+		return a.printJSON(view.RemovedOf(id, was.Open))
 	}
 	switch was.Open {
 	case 0:

@@ -6,16 +6,39 @@ var badSettings = []badFile{
 		file: `redis: {ulr: x, urll: y}
 engin: {}
 what: 1
-http: {listen: ""}
+web: {listen: ""}
 tasks: {a: {list: {key: a, maxlen: 1}}}
 `,
 		want: `1: redis.ulr: unknown key: want one of addrs, cluster, db, id_prefix, master_name, notifications, password, password_file, sentinel_password, sentinel_password_file, sentinel_username, tls, url, username, wait_replicas, wait_timeout
 1: redis.urll: unknown key: did you mean url?
 2: engin: unknown key: did you mean engine?
-3: what: unknown key: want one of defaults, engine, redis, tasks, triggers
-4: http: unknown key: want one of defaults, engine, redis, tasks, triggers
+3: what: unknown key: want one of defaults, engine, http, redis, tasks, triggers
+4: web: unknown key: want one of defaults, engine, http, redis, tasks, triggers
 5: tasks.a.list.maxlen: unknown key: want key
 `,
+	},
+	{
+		name: "an address that is none, a token that can be guessed, an unknown key",
+		file: `http: {listen: 8787, token: short, port: 1}
+`,
+		want: `1: http.listen: want text here: put the value in quotes
+1: http.token: is shorter than 32 characters: make one with ` + "`openssl rand -hex 32`" + `
+1: http.port: unknown key: want one of listen, token, trace
+`,
+	},
+	{
+		name: "an address without a port",
+		file: `http:
+  listen: localhost
+`,
+		want: "2: http.listen: is not host:port: write it as in 127.0.0.1:8787",
+	},
+	{
+		name: "an address for all, without a token",
+		file: `http:
+  listen: :8787
+`,
+		want: "1: http: listen names an address that other machines can reach: set a token beside it, or listen on 127.0.0.1",
 	},
 	{
 		name: "keys twice",

@@ -33,6 +33,7 @@ const Embedded = "embedded"
 type Config struct {
 	Redis    Redis
 	Engine   Engine
+	HTTP     HTTP
 	Tasks    []Task    // in the file's order; their names differ
 	Triggers []Trigger // in the file's order; their ids differ, and no two thresholds match an id equally
 }
@@ -207,5 +208,6 @@ func Default() Config {
 			ShutdownGrace: 25 * time.Second,
 			MaxPayload:    mebibyte,
 		},
+		HTTP: HTTP{Listen: DefaultListen},
 	}
 }

@@ -18,7 +18,7 @@ func Load(path string, env func(string) (string, bool)) (Config, error) {
 	return load(path, env, false)
 }
 
-// LoadConnection is Load for who only talks to Redis: the sections defaults,
+// LoadConnection is Load for who only talks to Redis: the sections http, defaults,
 // tasks and triggers are passed over, whatever is wrong with them. So a secret
 // that only the daemon has is missed by nobody else.
 func LoadConnection(path string, env func(string) (string, bool)) (Config, error) {

@@ -33,6 +33,7 @@ func TestAGoodFileComesOutTyped(t *testing.T) {
 	want := Config{
 		Redis:  Redis{URL: "redis://ann:t0k3n@127.0.0.1:6379/2", WaitTimeout: time.Second, IDPrefix: "app:", Notifications: NotificationsOff},
 		Engine: Engine{Concurrency: 8, Lease: 20 * time.Second, MaxPayload: 64 << 10},
+		HTTP:   HTTP{Listen: ":9000", Token: strings.Repeat("t0k3n", 7), Given: true},
 		Tasks: []Task{
 			{
 				Name: "cancel-order", Line: 24,

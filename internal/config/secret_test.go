@@ -21,6 +21,7 @@ triggers:
     payload: "${S}"
     threshold:
       {count: "${S}", within: "${S}", on_timeout: "${S}", mode: "${S}", debounce: "${S}", max_wait: "${S}", max_items: "${S}", max_bytes: "${S}"}
+http: {listen: "${S}", token: "${S}"}
 `
 	want := []string{
 		"1: redis.url: is not a URL: in its user name and password, write special characters as %XX",
@@ -54,6 +55,8 @@ triggers:
 		"14: triggers[1].threshold.max_wait: the value from the environment is not a duration of 1ms or more, like 90s or 30m",
 		"14: triggers[1].threshold.max_items: the value from the environment is not a whole number from 1 to 10000",
 		"14: triggers[1].threshold.max_bytes: the value from the environment is not a size from 1 to 1MiB, like 64KiB",
+		"15: http.listen: is not host:port: write it as in 127.0.0.1:8787",
+		"15: http.token: is shorter than 32 characters: make one with `openssl rand -hex 32`",
 	}
 	_, err := Parse("f", []byte(file), environment(map[string]string{"S": secret}))
 	if want := "f:" + strings.Join(want, "\nf:"); err == nil || err.Error() != want {

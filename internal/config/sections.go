@@ -19,12 +19,13 @@ func (d *decoder) root(v value) {
 	known := fields{
 		"redis":    d.redis,
 		"engine":   d.engine,
+		"http":     d.http,
 		"defaults": func(v value) { v.section(limits(&defaults)) },
 		"tasks":    hold(&tasks),
 		"triggers": hold(&triggers),
 	}
 	if d.connectionOnly {
-		for _, key := range []string{"defaults", "tasks", "triggers"} {
+		for _, key := range []string{"http", "defaults", "tasks", "triggers"} {
 			known[key] = func(value) {}
 		}
 	}

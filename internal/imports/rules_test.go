@@ -9,13 +9,15 @@ package imports
 const (
 	module  = "github.com/keyfuse-io/keyfuse"
 	goRedis = "github.com/redis/go-redis/v9"
+
+	prometheus = "github.com/prometheus/client_golang"
 )
 
 // rooms must each have a package. A new name for one belongs in the rules too,
 // or they would hold for nothing.
 var rooms = []string{
 	"client", "cmd/keyfuse", "engine", "internal/config", "internal/embedded",
-	"internal/wire", "registry", "tasks",
+	"internal/view", "internal/wire", "registry", "tasks", "web",
 }
 
 // allowed says what a room may import directly, besides the standard library
@@ -26,6 +28,8 @@ var allowed = map[string][]string{
 	"client":        {"internal/wire", goRedis},
 	"engine":        {"internal/wire", "registry", goRedis},
 	"tasks":         {"registry", goRedis},
+	"internal/view": {"client", "internal/config", goRedis},
+	"web":           {"client", "engine", "internal/config", "internal/view", prometheus, goRedis},
 }
 
 // ownedBy says which rooms alone may import a package or module directly.
@@ -33,6 +37,7 @@ var ownedBy = map[string][]string{
 	"github.com/spf13/cobra":        {"cmd"},
 	"github.com/spf13/pflag":        {"cmd"},
 	"gopkg.in/yaml.v3":              {"internal/config"},
+	prometheus:                      {"web"},
 	"github.com/alicebob/miniredis": {"internal/embedded"},
 }
 

@@ -36,6 +36,7 @@
 //	keyfuse:firings:<id>      list: the last firings of that id or pattern
 //	keyfuse:counted           hash token → what a hit answered, for a replay
 //	keyfuse:counted_until     zset token → until when, ms
+//	keyfuse:idempotency:<n>   string with a TTL: what the HTTP API answered (package web)
 //	keyfuse:flags             string: notification flags that Keyfuse added, and where
 //	keyfuse:canary:<node>     string with a TTL: proves that events arrive
 //	keyfuse:confirm           string with a TTL: a write for replicas to confirm
