@@ -70,12 +70,18 @@ func versions(of map[string]string) string {
 	return strings.Join(all, ", ")
 }
 
+// maxFailure is how many bytes of a failure are shown: it may end in a server's log.
+const maxFailure = 160
+
 // failed are the runs that failed, their rounds counted from 1 as people do.
 func failed(runs []result.Run) []result.Run {
 	var all []result.Run
 	for _, r := range runs {
 		if r.Failed != "" {
 			r.Round++
+			if len(r.Failed) > maxFailure {
+				r.Failed = strings.ToValidUTF8(r.Failed[:maxFailure], "") + "…"
+			}
 			all = append(all, r)
 		}
 	}

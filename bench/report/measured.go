@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/keyfuse-io/keyfuse/bench/result"
 )
@@ -92,9 +93,7 @@ func over(values []result.Value) cell {
 	c := cell{byRound: make(map[int]float64)}
 	var known []float64
 	for _, v := range values {
-		if v.Note != "" && !slices.Contains(c.notes, v.Note) {
-			c.notes = append(c.notes, v.Note)
-		}
+		c.note(v.Note)
 		if !v.Absent {
 			known = append(known, v.Value)
 			c.byRound[v.Round] = v.Value
@@ -108,6 +107,28 @@ func over(values []result.Value) cell {
 	return c
 }
 
+// note adds a note, unless there is one that differs in its figures only: that of one
+// round is enough.
+func (c *cell) note(text string) {
+	if strings.HasPrefix(text, "scheduling was stopped after ") { // which most slow ways are, each at another job
+		text = stopped
+	}
+	same := func(other string) bool { return shape(other) == shape(text) }
+	if text != "" && !slices.ContainsFunc(c.notes, same) {
+		c.notes = append(c.notes, text)
+	}
+}
+
+// shape is a note without its figures.
+func shape(note string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r == ',' || r == '.' {
+			return -1
+		}
+		return r
+	}, note)
+}
+
 // both is made of two figures of the same runs, round by round.
 func both(a, b cell, of func(a, b float64) float64) cell {
 	var values []result.Value
@@ -118,9 +139,7 @@ func both(a, b cell, of func(a, b float64) float64) cell {
 	}
 	c := over(values)
 	for _, note := range slices.Concat(a.notes, b.notes) {
-		if !slices.Contains(c.notes, note) {
-			c.notes = append(c.notes, note)
-		}
+		c.note(note)
 	}
 	return c
 }

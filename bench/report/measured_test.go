@@ -53,3 +53,16 @@ func TestTellingIsTheLargestSizeThatHalfHave(t *testing.T) {
 		t.Error("nothing was measured of memory")
 	}
 }
+
+func TestNotesThatDifferInFiguresOnlyAreOne(t *testing.T) {
+	c := over([]result.Value{
+		{Round: 0, Note: "of the 18,368 jobs that had run, 30 s after"},
+		{Round: 1, Note: "of the 7 jobs that had run, 31 s after"},
+		{Round: 2, Note: "another"},
+		{Round: 3, Note: "scheduling was stopped after 11 s, at 34,000 of 40,000"},
+		{Round: 4, Note: "scheduling was stopped after 10 s, at 8,000 of 40,000"},
+	})
+	if want := []string{"of the 18,368 jobs that had run, 30 s after", "another", stopped}; !slices.Equal(c.notes, want) {
+		t.Errorf("%q: want %q", c.notes, want)
+	}
+}

@@ -52,6 +52,7 @@ func remark(w result.Way, figure string, c cell) string {
 }
 
 const (
+	stopped   = "scheduling was stopped after some 10 s: the rate is of what was done by then"
 	pollsLate = "one loop looks every 100 ms, and takes what is due in two round trips, up to 1,000 at a time: " +
 		"a job waits for the next look, and when one look takes longer, all that became due meanwhile waits for its end; " +
 		"in a trial beside 200,000 pending, with a p99 of 107 ms, those looks were long in the round trip of ZRANGE, " +
