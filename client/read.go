@@ -93,7 +93,7 @@ func (c *Client) List(ctx context.Context, f Filter, cursor string, limit int) (
 		}
 	}
 	var page Page
-	looked := 0
+	looked, steps := 0, 0
 	for _, task := range tasks {
 		if task < at.Task {
 			continue
@@ -112,7 +112,8 @@ func (c *Client) List(ctx context.Context, f Filter, cursor string, limit int) (
 				break
 			}
 			looked += n
-			if place = last; len(page.Jobs) >= limit || looked >= maxLook {
+			steps++
+			if place = last; len(page.Jobs) >= limit || looked >= maxLook || steps >= maxSteps {
 				page.Next = cursorAt{f, task, place}.String()
 				return page, nil
 			}
@@ -148,7 +149,8 @@ const (
 	// they come without their jobs.
 	searchSize = 1000
 	// maxLook bounds what one page costs: a prefix may be of none among millions.
-	maxLook = 10 * searchSize
+	maxLook  = 10 * searchSize
+	maxSteps = 100
 )
 
 // step reads the next few members of one task's set: the jobs among them that

@@ -142,6 +142,9 @@ func (c *Client) checkPayload(payload []byte) error {
 	return nil
 }
 
+// TraceSize is by how many bytes a trace makes a payload longer.
+const TraceSize = wire.TraceSize
+
 // CheckTrace says what is wrong with a trace, as Schedule would; empty is none, and
 // fine.
 func CheckTrace(trace string) error { return wire.CheckTrace(trace) }

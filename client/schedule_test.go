@@ -287,15 +287,20 @@ func manyBroken(w *world) {
 	equal(w, "armed", must(w.c.Stats(w.Context()))(w).Tasks[0].Pending, int64(len(all)))
 }
 
-// manyTwice has an id in two chunks, of which the first is long on its way.
+// manyTwice has an id in two chunks: the second must not be on its way before the first
+// is answered, as it would be else.
 func manyTwice(w *world) {
 	all := specsOf("{job}", 2*wire.MaxArm)
 	for i := range all {
 		all[i].IfExists = client.Replace
 	}
 	all[wire.MaxArm] = client.Spec{ID: all[0].ID, Task: "mail", In: time.Hour, IfExists: client.Replace, Payload: []byte("later")}
-	w.rdb.AddHook(newBefore(all[1].ID, func() error {
-		time.Sleep(50 * time.Millisecond)
+	var answered atomic.Bool
+	w.rdb.AddHook(&before{arg: all[1].ID, call: func() error { return nil }, then: func() { answered.Store(true) }})
+	w.rdb.AddHook(newBefore(all[wire.MaxArm+1].ID, func() error {
+		if !answered.Load() {
+			w.Error("both chunks are on their way")
+		}
 		return nil
 	}))
 	equal(w, "replaced", w.bulk(w.c, all)[wire.MaxArm].Replaced, true)

@@ -219,6 +219,7 @@ func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 type before struct {
 	arg  string
 	call func() error
+	then func() // when it was answered; may be nil
 	off  atomic.Bool
 }
 
@@ -232,13 +233,18 @@ func (*before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 
 func (b *before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if !b.off.Load() && slices.Contains(cmd.Args(), any(b.arg)) {
-			if err := b.call(); err != nil {
-				cmd.SetErr(err)
-				return err
-			}
+		if b.off.Load() || !slices.Contains(cmd.Args(), any(b.arg)) {
+			return next(ctx, cmd)
 		}
-		return next(ctx, cmd)
+		if err := b.call(); err != nil {
+			cmd.SetErr(err)
+			return err
+		}
+		err := next(ctx, cmd)
+		if b.then != nil {
+			b.then()
+		}
+		return err
 	}
 }
 

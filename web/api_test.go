@@ -76,6 +76,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		{"GET", "/v1/jobs?limit=0", "", 422, "invalid"},
 		{"GET", "/v1/jobs?limit=1001", "", 422, "invalid"},
 		{"GET", "/v1/jobs?tsak=mail", "", 422, "invalid"},
+		{"GET", "/v1/jobs?task=x;state=dead", "", 422, "invalid"},
 		{"GET", "/v1/jobs?cursor=x", "", 400, "cursor"},
 		{"GET", "/v1/jobs/none", "", 404, "not-found"},
 		{"PATCH", "/v1/jobs/none", `{"in":"1h"}`, 404, "not-found"},
@@ -168,6 +169,7 @@ func TestATraceGoesWithTheJob(t *testing.T) {
 	w = newWorld(t, func(cfg *web.Config) { cfg.Trace = true })
 	equal(w, "the header", traced(w, body, trace), trace)
 	equal(w, "a header that can't be read", traced(w, body, "01-x"), "")
+	equal(w, "a payload that leaves no room", traced(w, `{"task":"mail","in":"1h","payload":"`+strings.Repeat("x", 4096)+`"}`, trace), "")
 }
 
 func TestAThresholdIsDefinedHitAndRemoved(t *testing.T) {
@@ -244,6 +246,12 @@ func TestWithATokenNothingElseIsAnsweredWithoutIt(t *testing.T) {
 	}
 }
 
+func TestAFormWithoutASessionLeadsToAPage(t *testing.T) {
+	w := newWorld(t, withToken)
+	a := w.call("POST", "/jobs/x/cancel", "", "Authorization", "").want(http.StatusSeeOther)
+	equal(w, "sent to", a.header.Get("Location"), "/login?to=%2F")
+}
+
 func TestABrowserLogsIn(t *testing.T) {
 	w := newWorld(t, withToken)
 	w.token = ""
@@ -274,6 +282,7 @@ func TestOtherSitesCanDoNothing(t *testing.T) {
 	equal(w, "origin", w.call("DELETE", "/v1/jobs/a", "", "Origin", "https://evil.example").problem(http.StatusForbidden), "cross-origin")
 	equal(w, "fetch", w.call("POST", "/jobs/a/cancel", "", "Sec-Fetch-Site", "cross-site").problem(http.StatusForbidden), "cross-origin")
 	equal(w, "name", w.call("GET", "/v1/jobs", "", "Host", "evil.example").problem(http.StatusForbidden), "host")
+	equal(w, "stream", w.call("GET", "/jobs", "", "Sec-Fetch-Site", "cross-site", "Accept", "text/event-stream").status, http.StatusForbidden)
 	if _, ok := w.pending("a"); !ok {
 		t.Error("another site's page cancelled a job")
 	}

@@ -66,7 +66,11 @@ func (a auth) hasSession(r *http.Request) bool {
 // refuse answers who may not.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, who access) {
 	if who == forPeople {
-		http.Redirect(w, r, "/login?to="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
+		to := "/" // a form can't be sent again
+		if r.Method == http.MethodGet {
+			to = r.URL.RequestURI()
+		}
+		http.Redirect(w, r, "/login?to="+url.QueryEscape(to), http.StatusSeeOther)
 		return
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="keyfuse"`)

@@ -16,6 +16,7 @@ type route struct {
 	access  access
 	limit   int64 // of the body in bytes; zero means none may come
 	once    bool  // it honours an Idempotency-Key
+	long    bool  // it may take longer than a request usually does
 }
 
 type handler func(w http.ResponseWriter, r *http.Request) error
@@ -41,6 +42,9 @@ func (s *Server) wrap(rt route) http.Handler {
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, rt.limit)
+		if rt.long {
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(longTimeout)) // else the usual one holds
+		}
 		switch err := handle(w, r); {
 		case err == nil:
 		case rt.access == forPeople:
@@ -51,14 +55,16 @@ func (s *Server) wrap(rt route) http.Handler {
 	})
 }
 
+var crossOrigin = problem{
+	Type: "cross-origin", Status: http.StatusForbidden, Title: "another site sent this",
+	Detail: "a browser says that this request comes from a page of another site",
+}
+
 // guard is what happens around all routes.
 func (s *Server) guard(mux *http.ServeMux) http.Handler {
 	cross := http.NewCrossOriginProtection()
 	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		writeProblem(w, problem{
-			Type: "cross-origin", Status: http.StatusForbidden, Title: "another site sent this",
-			Detail: "a browser says that this request comes from a page of another site",
-		})
+		writeProblem(w, crossOrigin)
 	}))
 	inner := cross.Handler(s.unrouted(mux))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -56,7 +57,7 @@ func (s *Server) once(do handler) handler {
 			return readError(err)
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		sum := sha256.Sum256([]byte(name))
+		sum := sha256.Sum256([]byte(s.cfg.IDPrefix + "\x00" + name)) // others may share this Redis
 		key := "keyfuse:idempotency:" + hex.EncodeToString(sum[:])
 		mine := kept{Request: fingerprint(r, body)}
 		before, err := s.begin(r.Context(), key, mine)
@@ -138,9 +139,9 @@ func (s *Server) keep(w http.ResponseWriter, r *http.Request, key string, mine k
 	if err := do(answer, r.WithContext(ctx)); err != nil {
 		s.fail(answer, r.WithContext(ctx), err)
 	}
-	mine.Status, mine.Body = answer.status, answer.body.Bytes()
+	mine.Status, mine.Body = cmp.Or(answer.status, http.StatusOK), answer.body.Bytes()
 	mine.Type, mine.Location = answer.header.Get("Content-Type"), answer.header.Get("Location")
-	if err := s.note(ctx, key, mine); err != nil {
+	if err := s.note(ctx, key, mine, answer.again); err != nil {
 		s.cfg.Log.Warn("an answer could not be kept for its idempotency key", "route", r.Pattern, "err", err)
 	}
 	maps.Copy(w.Header(), answer.header)
@@ -149,8 +150,9 @@ func (s *Server) keep(w http.ResponseWriter, r *http.Request, key string, mine k
 	return nil
 }
 
-func (s *Server) note(ctx context.Context, key string, mine kept) error {
-	if mine.Status >= http.StatusInternalServerError {
+// note keeps an answer, unless the request may be tried again.
+func (s *Server) note(ctx context.Context, key string, mine kept, again bool) error {
+	if again || mine.Status >= http.StatusInternalServerError {
 		return s.cfg.Redis.Del(ctx, key).Err()
 	}
 	text, err := json.Marshal(mine)
@@ -165,6 +167,7 @@ type recorded struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
+	again  bool // a part of it failed for a reason of ours
 }
 
 func (w *recorded) Header() http.Header { return w.header }

@@ -18,6 +18,9 @@ const maxStreams = 100
 // live streams a page whenever it has changed: an event `page` with its HTML, as a JSON
 // string, after one `clock` with the daemon's time in ms.
 func (s *Server) live(w http.ResponseWriter, r *http.Request, make func(r *http.Request) (content, error)) error {
+	if r.Header.Get("Sec-Fetch-Site") == "cross-site" {
+		return crossOrigin
+	}
 	select {
 	case s.streams <- struct{}{}:
 		defer func() { <-s.streams }()
@@ -34,12 +37,13 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request, make func(r *http.
 	defer ticker.Stop()
 	var last [sha256.Size]byte
 	for {
-		_ = conn.SetWriteDeadline(time.Now().Add(bulkPatience))
+		_ = conn.SetWriteDeadline(time.Now().Add(writePatience))
 		fmt.Fprintf(w, "event: clock\ndata: %d\n\n", time.Now().UnixMilli())
 		if c, err := make(r); err == nil { // else the next look may do better
 			text, err := s.render(r, c)
-			if err != nil {
-				return err
+			if err != nil { // the stream has begun: nothing else can be answered
+				s.cfg.Log.Error("a page that is followed failed", "route", r.Pattern, "err", err)
+				return nil
 			}
 			if sum := sha256.Sum256(text); sum != last {
 				last = sum

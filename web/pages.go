@@ -43,8 +43,8 @@ func (s *Server) pages() []route {
 		form("POST /jobs/{id}/cancel", s.cancelForm),
 		form("POST /jobs/{id}/fire", s.fireForm),
 		form("POST /jobs/{id}/reschedule", s.rescheduleForm),
-		form("POST /dead/requeue", s.requeueForm),
-		form("POST /dead/delete", s.deleteForm),
+		{pattern: "POST /dead/requeue", access: forPeople, handle: s.requeueForm, limit: smallBody, long: true},
+		{pattern: "POST /dead/delete", access: forPeople, handle: s.deleteForm, limit: smallBody, long: true},
 		form("POST /tasks/{task}/pause", s.pauseForm),
 		form("POST /tasks/{task}/resume", s.resumeForm),
 
@@ -89,7 +89,7 @@ var sections = []link{
 
 // show answers with a page, or with a stream of its changes for who asks for that.
 func (s *Server) show(w http.ResponseWriter, r *http.Request, make func(r *http.Request) (content, error)) error {
-	if strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+	if r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
 		return s.live(w, r, make)
 	}
 	c, err := make(r)
@@ -254,7 +254,7 @@ func (errorPage) name() string { return "error" }
 // failPage answers with what went wrong, to people.
 func (s *Server) failPage(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
-	if p.Type == "redis" {
+	if p.isOurs() {
 		s.cfg.Log.Warn("a page failed", "route", r.Pattern, "err", err)
 	}
 	page := &errorPage{layout{Title: capital(p.Title)}, p.Detail, "/"}

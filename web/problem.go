@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/keyfuse-io/keyfuse/client"
+	"github.com/keyfuse-io/keyfuse/web/metrics"
 )
 
 // problem is a problem document (RFC 9457).
@@ -97,18 +98,25 @@ func problemOf(err error) problem {
 		}
 		return p
 	}
-	return redisProblem(err)
+	return ourProblem(err)
 }
 
-// redisProblem is one of Redis or the way to it. What it says of addresses and users
-// is for the log alone.
-func redisProblem(err error) problem {
+// ourProblem is one of Redis, of the way to it, or of this program. What it says of
+// addresses and users is for the log alone.
+func ourProblem(err error) problem {
 	p := problem{Type: "redis", Status: http.StatusServiceUnavailable, Title: "Redis does not answer", Detail: "the daemon's log says why; try again", retryAfter: 1}
-	if _, answered := errors.AsType[redis.Error](err); answered {
+	_, answered := errors.AsType[redis.Error](err)
+	switch {
+	case answered:
 		p.Title = "Redis refuses"
+	case metrics.KindOf(err) == metrics.Other && !errors.Is(err, context.Canceled):
+		return problem{Type: "internal", Status: http.StatusInternalServerError, Title: "this is a bug of Keyfuse", Detail: "the daemon's log says where"}
 	}
 	return p
 }
+
+// isOurs says that the request was not to blame.
+func (p problem) isOurs() bool { return p.Type == "redis" || p.Type == "internal" }
 
 // fail answers with what went wrong.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
@@ -116,7 +124,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return // the caller has gone
 	}
 	p := problemOf(err)
-	if p.Type == "redis" {
+	if p.isOurs() {
 		s.cfg.Log.Warn("a request failed", "route", r.Pattern, "err", err)
 	}
 	writeProblem(w, p)

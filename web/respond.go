@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"github.com/keyfuse-io/keyfuse/internal/view"
@@ -88,7 +89,11 @@ func limitOf(r *http.Request) (int, error) {
 // only refuses parameters of the query that a route does not have: a misspelt filter
 // would choose all.
 func only(r *http.Request, names ...string) error {
-	for name := range r.URL.Query() {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil { // Query would leave out what it can't read
+		return invalid("the query can't be read: %w", err)
+	}
+	for name := range query {
 		known := false
 		for _, n := range names {
 			known = known || n == name

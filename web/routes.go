@@ -1,17 +1,15 @@
 package web
 
-// The limits of bodies, in bytes. Payloads in JSON may take six bytes for one.
-const (
-	smallBody = 64 << 10
-	maxBulk   = 1 << 40 // it is read line by line
-)
+// smallBody is the longest body, in bytes, where little is expected.
+const smallBody = 64 << 10
 
+// jobBody is that of a job: payloads in JSON may take six bytes for one.
 func (s *Server) jobBody() int64 { return 6*s.cfg.MaxPayload + 8<<10 }
 
 // routes are all of them. openapi.yaml describes those of the API, as a test holds.
 func (s *Server) routes() []route {
 	return append(s.pages(),
-		route{pattern: "POST /v1/jobs", handle: s.schedule, limit: maxBulk, once: true},
+		route{pattern: "POST /v1/jobs", handle: s.schedule, limit: max(maxBulk, s.jobBody()), once: true},
 		route{pattern: "GET /v1/jobs", handle: s.listJobs},
 		route{pattern: "GET /v1/jobs/{id}", handle: s.showJob},
 		route{pattern: "PATCH /v1/jobs/{id}", handle: s.rescheduleJob, limit: smallBody},
@@ -29,8 +27,8 @@ func (s *Server) routes() []route {
 		route{pattern: "POST /v1/tasks/{task}/resume", handle: s.resume, limit: smallBody, once: true},
 
 		route{pattern: "GET /v1/dead", handle: s.listDead},
-		route{pattern: "POST /v1/dead/requeue", handle: s.requeueDead, limit: deadBody, once: true},
-		route{pattern: "POST /v1/dead/delete", handle: s.deleteDead, limit: deadBody, once: true},
+		route{pattern: "POST /v1/dead/requeue", handle: s.requeueDead, limit: deadBody, once: true, long: true},
+		route{pattern: "POST /v1/dead/delete", handle: s.deleteDead, limit: deadBody, once: true, long: true},
 
 		route{pattern: "GET /v1/stats", handle: s.stats},
 		route{pattern: "GET /v1/nodes", handle: s.listNodes},

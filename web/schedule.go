@@ -1,14 +1,13 @@
 package web
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/base32"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"mime"
 	"net/http"
 	"strings"
@@ -42,17 +41,7 @@ func (s *Server) scheduleOne(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if trace := r.Header.Get("Traceparent"); s.cfg.Trace && spec.Trace == "" && client.CheckTrace(trace) == nil {
-		spec.Trace = trace // one that can't be read is no reason to refuse a job
-	}
-	if spec.ID == "" {
-		if key := r.Header.Get(idempotencyKey); key != "" {
-			// If this daemon dies between the job and the note of it, the key
-			// finds the same job.
-			spec.ID, spec.IfExists = s.idOf(key), client.Keep
-		}
-	}
-	made, err := s.cfg.Client.Schedule(r.Context(), spec)
+	made, err := s.cfg.Client.Schedule(r.Context(), s.complete(spec, r, 1))
 	if err != nil {
 		return err
 	}
@@ -62,6 +51,20 @@ func (s *Server) scheduleOne(w http.ResponseWriter, r *http.Request) error {
 		status = http.StatusOK
 	}
 	return writeJSON(w, status, view.ScheduledOf(made, s.cfg.Replicas))
+}
+
+// complete adds what the request's headers say of the job on a line of it.
+func (s *Server) complete(spec client.Spec, r *http.Request, line int) client.Spec {
+	if trace := r.Header.Get("Traceparent"); s.cfg.Trace && spec.Trace == "" && client.CheckTrace(trace) == nil &&
+		int64(len(spec.Payload)+client.TraceSize) <= s.cfg.MaxPayload {
+		spec.Trace = trace // one that can't be read, or does not fit, is no reason to refuse a job
+	}
+	if key := r.Header.Get(idempotencyKey); key != "" && spec.ID == "" {
+		// If this daemon dies between the job and the note of it, the key finds the
+		// same job.
+		spec.ID, spec.IfExists = s.idOf(key, line), client.Keep
+	}
+	return spec
 }
 
 func parseSpec(text []byte) (client.Spec, error) {
@@ -75,46 +78,64 @@ func parseSpec(text []byte) (client.Spec, error) {
 	return spec, invalid("%w", err)
 }
 
-// idOf is the id of a job that has none but an idempotency key.
-func (s *Server) idOf(key string) string {
-	sum := sha256.Sum256([]byte("job\x00" + key))
+// idOf is the id of a job that has none but an idempotency key, and its line.
+func (s *Server) idOf(key string, line int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "job\x00%d\x00%s", line, key))
 	return s.cfg.IDPrefix + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16]))
 }
 
-// bulkPatience is how long a bulk may stand still, reading or writing.
-const bulkPatience = 30 * time.Second
+// The limits of a bulk. It is read whole before its first line is scheduled: one that
+// stalls or breaks off has done nothing, and no client makes this daemon keep more.
+const (
+	maxBulk       = 32 << 20 // bytes
+	maxLines      = 100_000
+	maxBulks      = 4 // at a time
+	readBulk      = 2 * time.Minute
+	writePatience = 30 * time.Second // how long an answer that comes in parts may stand still
+)
 
 // scheduleMany answers each line with a line: the job, or a problem with the number of
 // its line. A line that is wrong stops no other; when Redis fails, the line that it
 // befell is the last.
 func (s *Server) scheduleMany(w http.ResponseWriter, r *http.Request) error {
-	conn := http.NewResponseController(w)
-	if err := conn.EnableFullDuplex(); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return err
+	select {
+	case s.bulks <- struct{}{}:
+		defer func() { <-s.bulks }()
+	default:
+		return problem{Type: "busy", Status: http.StatusServiceUnavailable, Title: "too many bulks at a time", Detail: "send it again", retryAfter: 1}
 	}
-	b := &bulk{s: s, w: w, conn: conn, in: bufio.NewReaderSize(r.Body, 64<<10)}
+	b := &bulk{s: s, r: r, w: w, conn: http.NewResponseController(w)}
+	_ = b.conn.SetReadDeadline(time.Now().Add(readBulk)) // where it can't be set, the server's holds
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBulk))
+	if err != nil {
+		return readError(err)
+	}
+	if n := bytes.Count(body, []byte("\n")); n > maxLines {
+		return problem{
+			Type: "too-large", Status: http.StatusRequestEntityTooLarge, Title: "too large",
+			Detail: fmt.Sprintf("%d lines, at most %d are allowed: send the rest in another request", n, maxLines),
+		}
+	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
-	for _, result := range s.cfg.Client.ScheduleMany(r.Context(), b.specs()) {
-		b.answer(result)
+	for _, result := range s.cfg.Client.ScheduleMany(r.Context(), b.specs(body)) {
+		if b.answer(result); b.failed {
+			return nil
+		}
 	}
-	b.tellRefused(-1)
-	if b.readErr != nil {
-		b.problem(b.line, readError(b.readErr))
-	}
+	b.tellRefused(math.MaxInt)
 	return nil
 }
 
 // bulk is one under way.
 type bulk struct {
 	s    *Server
+	r    *http.Request
 	w    http.ResponseWriter
 	conn *http.ResponseController
-	in   *bufio.Reader
 
-	line    int       // that was read last, from 1
 	sent    []int     // lines that were given to the client and are not answered yet
 	refused []refusal // lines that were not, in their order
-	readErr error
+	failed  bool      // Redis did, and nothing is known of the lines that follow
 }
 
 type refusal struct {
@@ -122,43 +143,24 @@ type refusal struct {
 	why  error
 }
 
-// specs reads the lines; what is wrong with one is told in its turn.
-func (b *bulk) specs() iter.Seq[client.Spec] {
+// specs are the jobs of the lines; what is wrong with one is told in its turn.
+func (b *bulk) specs(body []byte) iter.Seq[client.Spec] {
 	return func(yield func(client.Spec) bool) {
-		for {
-			_ = b.conn.SetReadDeadline(time.Now().Add(bulkPatience)) // where it can't be set, the server's holds
-			text, err := b.read()
-			if len(bytes.TrimSpace(text)) > 0 {
-				spec, wrong := parseSpec(text)
-				if wrong != nil {
-					b.refused = append(b.refused, refusal{b.line, wrong})
-				} else if b.sent = append(b.sent, b.line); !yield(spec) {
-					return
-				}
+		line := 0
+		for text := range bytes.Lines(body) {
+			line++
+			if len(bytes.TrimSpace(text)) == 0 {
+				continue
 			}
+			spec, err := parseSpec(text)
 			if err != nil {
-				if !errors.Is(err, io.EOF) {
-					b.readErr = err
-				}
+				b.refused = append(b.refused, refusal{line, err})
+				continue
+			}
+			b.sent = append(b.sent, line)
+			if !yield(b.s.complete(spec, b.r, line)) {
 				return
 			}
-		}
-	}
-}
-
-// read reads a line. One that no job could need is an error, for what follows it can't
-// be told from it.
-func (b *bulk) read() ([]byte, error) {
-	var text []byte
-	b.line++
-	for {
-		part, err := b.in.ReadSlice('\n')
-		text = append(text, part...)
-		switch {
-		case int64(len(text)) > b.s.jobBody():
-			return nil, fmt.Errorf("line %d is longer than any job within the payload limit", b.line)
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return text, err
 		}
 	}
 }
@@ -174,9 +176,9 @@ func (b *bulk) answer(result client.Result) {
 	b.write(view.ScheduledOf(result.Scheduled, b.s.cfg.Replicas))
 }
 
-// tellRefused tells of the lines before one, or of all if that is negative.
+// tellRefused tells of the lines before one.
 func (b *bulk) tellRefused(before int) {
-	for len(b.refused) > 0 && (before < 0 || b.refused[0].line < before) {
+	for len(b.refused) > 0 && b.refused[0].line < before {
 		b.problem(b.refused[0].line, b.refused[0].why)
 		b.refused = b.refused[1:]
 	}
@@ -184,14 +186,18 @@ func (b *bulk) tellRefused(before int) {
 
 func (b *bulk) problem(line int, err error) {
 	p := problemOf(err)
-	if p.Type == "redis" {
+	if p.isOurs() {
+		b.failed = true
 		b.s.cfg.Log.Warn("a bulk failed", "line", line, "err", err)
+		if kept, ok := b.w.(*recorded); ok {
+			kept.again = true
+		}
 	}
 	p.Type, p.Line = problemSpace+p.Type, line
 	b.write(p)
 }
 
 func (b *bulk) write(v any) {
-	_ = b.conn.SetWriteDeadline(time.Now().Add(bulkPatience))
+	_ = b.conn.SetWriteDeadline(time.Now().Add(writePatience))
 	_ = encoder(b.w).Encode(v) // who has gone ends the request's context
 }

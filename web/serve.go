@@ -14,6 +14,7 @@ import (
 const (
 	headerTimeout  = 5 * time.Second
 	requestTimeout = 30 * time.Second
+	longTimeout    = 10 * time.Minute // for what changes any number of dead letters
 	idleTimeout    = 2 * time.Minute
 	maxHeader      = 16 << 10
 	lastAnswers    = 5 * time.Second // at the end, for requests under way

@@ -7,7 +7,8 @@
 //     but the health checks answers without it; without one, only names of this
 //     machine are answered to, so that no web page can be made to talk to it.
 //   - An error is a problem document (RFC 9457) that says what is wrong and what to do.
-//   - A POST with an Idempotency-Key is done once, however often it is sent.
+//   - A POST with an Idempotency-Key is done once, however often it is sent, unless
+//     Redis failed or a daemon died meanwhile: docs/http.md says what holds then.
 //   - Field names are those of `keyfuse -o json`; openapi.yaml has all of it.
 //   - No id, payload or secret of a request is logged.
 //   - Nothing here is in the way of a job: all of it reads what the daemon keeps in
@@ -59,7 +60,8 @@ type Server struct {
 	cfg       Config
 	auth      auth
 	templates map[string]*template.Template
-	streams   chan struct{} // holds a value for each page that is followed
+	bulks     chan struct{} // holds a value for each that is under way
+	streams   chan struct{} // and for each page that is followed
 	closing   chan struct{} // closed when those are to end
 	endOnce   sync.Once
 	handler   http.Handler
@@ -74,7 +76,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, auth: newAuth(cfg.Token), templates: templates, streams: make(chan struct{}, maxStreams), closing: make(chan struct{})}
+	s := &Server{cfg: cfg, auth: newAuth(cfg.Token), templates: templates, bulks: make(chan struct{}, maxBulks), streams: make(chan struct{}, maxStreams), closing: make(chan struct{})}
 	mux := http.NewServeMux()
 	for _, r := range s.routes() {
 		mux.Handle(r.pattern, s.wrap(r))

@@ -174,7 +174,7 @@ func (m *Metrics) Observe(o engine.Observer) engine.Observer {
 	o.Heard = m.heard.Inc
 	o.Gap = m.gaps.Inc
 	o.Canary = func(took time.Duration) { m.canary.Observe(took.Seconds()) }
-	o.Failed = func(doing string, err error) { m.errors.WithLabelValues(doing, kindOf(err)).Inc() }
+	o.Failed = func(doing string, err error) { m.errors.WithLabelValues(doing, KindOf(err)).Inc() }
 	return o
 }
 
@@ -220,8 +220,11 @@ func word(s string, known []string) string {
 	return "other"
 }
 
-// kindOf is an error in one of a few words.
-func kindOf(err error) string {
+// Other is the kind of an error that is neither Redis's nor of the way to it.
+const Other = "other"
+
+// KindOf is an error of Redis in one of a few words.
+func KindOf(err error) string {
 	_, isNet := errors.AsType[net.Error](err)
 	_, answered := errors.AsType[redis.Error](err)
 	switch {
@@ -238,5 +241,5 @@ func kindOf(err error) string {
 	case isNet, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrClosed):
 		return "connection"
 	}
-	return "other"
+	return Other
 }

@@ -136,7 +136,7 @@ func TestKindsOfErrors(t *testing.T) {
 		"refused":       refusal("ERR what"),
 		"other":         errors.New("what"),
 	} {
-		if got := kindOf(err); got != want {
+		if got := KindOf(err); got != want {
 			t.Errorf("%v is %q, want %q", err, got, want)
 		}
 	}
