@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"runtime/debug"
 	"time"
+
+	"github.com/keyfuse-io/keyfuse/internal/config"
 )
 
 // route is one method and path, and who answers. Handlers return what went wrong;
@@ -142,7 +144,7 @@ func namesThisMachine(host string) bool {
 	} else if len(host) > 2 && host[0] == '[' {
 		host = host[1 : len(host)-1]
 	}
-	return isLoopback(host)
+	return config.IsLoopback(host)
 }
 
 // watched notes the status, for the log.

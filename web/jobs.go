@@ -1,7 +1,6 @@
 package web
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -53,32 +52,11 @@ func (p page) jobs() []view.Job {
 }
 
 func (s *Server) showJob(w http.ResponseWriter, r *http.Request) error {
-	jobs, threshold, err := s.whole(r, r.PathValue("id"))
+	jobs, threshold, err := view.Find(r.Context(), s.cfg.Client, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, view.Whole(jobs, threshold))
-}
-
-// whole is all that is held of an id: jobs and runs, and the threshold that counts
-// under it.
-func (s *Server) whole(r *http.Request, id string) ([]client.Job, *client.ThresholdInfo, error) {
-	jobs, err := s.cfg.Client.Get(r.Context(), id)
-	if err != nil && !errors.Is(err, client.ErrNotFound) {
-		return nil, nil, err
-	}
-	of := id
-	if len(jobs) > 0 && jobs[0].Window != nil {
-		of = jobs[0].Window.Definition
-	}
-	threshold, noThreshold := s.cfg.Client.Threshold(r.Context(), of)
-	switch {
-	case noThreshold == nil:
-		return jobs, &threshold, nil
-	case errors.Is(noThreshold, client.ErrNoThreshold):
-		return jobs, nil, err
-	}
-	return nil, nil, noThreshold
 }
 
 // when is a new due time: one of the two.

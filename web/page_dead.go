@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/keyfuse-io/keyfuse/client"
+	"github.com/keyfuse-io/keyfuse/internal/view"
 )
 
 func (s *Server) deadPage(r *http.Request) (content, error) {
@@ -66,7 +67,7 @@ func chosen(r *http.Request) (f client.DeadFilter, words string, err error) {
 		return f, "all dead letters of " + f.Task, nil
 	}
 	id, err := idOfField(r.PostFormValue("id"))
-	return client.DeadFilter{IDs: []string{id}}, "the dead letter of " + printable(id), err
+	return client.DeadFilter{IDs: []string{id}}, "the dead letter of " + view.Printable(id), err
 }
 
 func (s *Server) requeueForm(w http.ResponseWriter, r *http.Request) error {

@@ -151,31 +151,14 @@ func rowOf(job client.Job) jobRow {
 	case client.Running:
 		row.Tells = job.Node
 	case client.Retrying, client.Dead:
-		row.Tells = clip(job.LastError, clipped)
+		row.Tells = view.Clip(job.LastError, clipped)
 	case client.Pending:
-		row.Time, row.Tells = job.Due, clip(string(job.Payload), clipped)
+		row.Time, row.Tells = job.Due, view.Clip(string(job.Payload), clipped)
 		if job.Window != nil {
-			row.Tells = windowText(job.Window)
+			row.Tells = view.WindowText(job.Window)
 		}
 	}
 	return row
-}
-
-func windowText(w *client.Window) string {
-	text := thousands(w.Count) + " of " + thousands(w.Threshold) + " hits"
-	if w.Fired {
-		text += ", fired"
-	}
-	return text
-}
-
-// clip is at most so many characters of a text.
-func clip(s string, n int) string {
-	s = strings.ToValidUTF8(s[:min(len(s), 4*n)], "\ufffd")
-	if utf8.RuneCountInString(s) > n {
-		return string([]rune(s)[:n]) + "…"
-	}
-	return s
 }
 
 // fieldOf is an id in a form, which may be any bytes.
@@ -207,14 +190,14 @@ type runCard struct {
 
 func (s *Server) jobPage(r *http.Request) (content, error) {
 	id := r.PathValue("id")
-	jobs, threshold, err := s.whole(r, id)
+	jobs, threshold, err := view.Find(r.Context(), s.cfg.Client, id)
 	if errors.Is(err, client.ErrNotFound) && strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
-		return &jobView{layout: layout{Title: printable(id), Live: true}, ID: id, Runs: []runCard{{State: "gone", Task: "has run or was cancelled"}}}, nil
+		return &jobView{layout: layout{Title: view.Printable(id), Live: true}, ID: id, Runs: []runCard{{State: "gone", Task: "has run or was cancelled"}}}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	p := &jobView{layout: layout{Title: printable(id), Live: true}, ID: id, Field: fieldOf(id)}
+	p := &jobView{layout: layout{Title: view.Printable(id), Live: true}, ID: id, Field: fieldOf(id)}
 	for _, job := range jobs {
 		p.Runs = append(p.Runs, cardOf(job))
 	}
@@ -235,7 +218,7 @@ func cardOf(job client.Job) runCard {
 	}
 	c.Payload, c.Cut = pretty(job.Payload)
 	if job.Window != nil {
-		c.Window = windowText(job.Window)
+		c.Window = view.WindowText(job.Window)
 	}
 	if job.Reason != "" {
 		c.FiredBy = job.Reason
@@ -259,7 +242,7 @@ func cardOf(job client.Job) runCard {
 // base64; cut says what was left out.
 func pretty(payload []byte) (text, cut string) {
 	if len(payload) > shownPayload {
-		cut = "The first " + bytesText(shownPayload) + " of " + bytesText(int64(len(payload))) + "; the API has all of it."
+		cut = "The first " + view.Bytes(shownPayload) + " of " + view.Bytes(int64(len(payload))) + "; the API has all of it."
 		payload = payload[:shownPayload]
 	}
 	var lines bytes.Buffer
@@ -297,11 +280,4 @@ func (s *Server) rescheduleForm(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return back(w, r, "/jobs/"+url.PathEscape(id), "rescheduled")
-}
-
-func plural(n int64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return thousands(n) + " " + what + "s"
 }

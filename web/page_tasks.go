@@ -62,7 +62,7 @@ const shownFirings = 3
 
 func thresholdRowOf(info client.ThresholdInfo) thresholdRow {
 	prefix, _, pattern := strings.Cut(info.ID, "*")
-	row := thresholdRow{ThresholdInfo: info, Rule: ruleOf(info.Threshold), Pattern: pattern, Prefix: prefix}
+	row := thresholdRow{ThresholdInfo: info, Rule: view.Rule(info.Threshold), Pattern: pattern, Prefix: prefix}
 	for _, f := range info.Fired[:min(len(info.Fired), shownFirings)] {
 		fired := firedRow{Fired: f}
 		if f.ID != info.ID {
@@ -71,24 +71,6 @@ func thresholdRowOf(info client.ThresholdInfo) thresholdRow {
 		row.Fired = append(row.Fired, fired)
 	}
 	return row
-}
-
-// ruleOf says in words what fires a threshold.
-func ruleOf(t client.Threshold) string {
-	rule := plural(t.Count, "hit")
-	join := " or "
-	if t.OnTimeout == client.TimeoutDrops {
-		join = " within "
-	}
-	if t.Debounce > 0 {
-		rule += join + view.Exact(t.Debounce) + " of silence, " + view.Exact(t.MaxWait) + " at most"
-	} else {
-		rule += join + view.Exact(t.Within)
-	}
-	if t.Mode == client.Once {
-		rule += ", once a window"
-	}
-	return rule
 }
 
 func (s *Server) thresholdsPage(r *http.Request) (content, error) {

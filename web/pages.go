@@ -191,20 +191,10 @@ var templateFuncs = template.FuncMap{
 	"stamp":     view.Stamp,
 	"clock":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
 	"segment":   url.PathEscape,
-	"printable": printable,
+	"printable": view.Printable,
 	"number":    thousands[int64],
-	"bytes":     bytesText,
+	"bytes":     view.Bytes,
 	"join":      func(all []string) string { return strings.Join(all, ", ") },
-}
-
-// printable is text as it is, if all of it can be seen, else quoted as in Go: what
-// looks like another id must not pass for it.
-func printable(s string) string {
-	hidden := func(r rune) bool { return !strconv.IsPrint(r) }
-	if utf8.ValidString(s) && !strings.ContainsFunc(s, hidden) {
-		return s
-	}
-	return strconv.Quote(s)
 }
 
 // thousands is a number with commas.
@@ -214,17 +204,6 @@ func thousands[N int | int64](n N) string {
 		text = text[:i] + "," + text[i:]
 	}
 	return text
-}
-
-func bytesText(n int64) string {
-	value, suffix := float64(n), "B"
-	for _, next := range []string{"KiB", "MiB", "GiB", "TiB"} {
-		if value < 1024 {
-			break
-		}
-		value, suffix = value/1024, next
-	}
-	return strconv.FormatFloat(value, 'f', 1, 64) + " " + suffix
 }
 
 // static serves what pages load: it is a part of this program, and can be kept until

@@ -20,7 +20,6 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -90,11 +89,3 @@ func (s *Server) endStreams() { s.endOnce.Do(func() { close(s.closing) }) }
 
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
-
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
-}

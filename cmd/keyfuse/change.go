@@ -62,7 +62,7 @@ func (a *app) printMoved(s *session, done string, job client.Job) error {
 	if s.json {
 		return a.printJSON(view.MovedOf(job))
 	}
-	return a.printf("%s %s: %s, due %s\n", done, printable(job.ID), printable(job.Task), when(job.Due, time.Now()))
+	return a.printf("%s %s: %s, due %s\n", done, view.Printable(job.ID), view.Printable(job.Task), when(job.Due, time.Now()))
 }
 
 func (a *app) cancelCommand() *cobra.Command {
@@ -81,7 +81,7 @@ func (a *app) cancelCommand() *cobra.Command {
 					return err
 				}
 				if !s.json {
-					return a.printf("cancelled %s\n", printable(id))
+					return a.printf("cancelled %s\n", view.Printable(id))
 				}
 				return a.printJSON(view.CancelledOf(id))
 			})

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keyfuse-io/keyfuse/internal/config"
+	"github.com/keyfuse-io/keyfuse/internal/view"
 )
 
 // fileErrorJSON is one thing that is wrong with a config file.
@@ -50,7 +51,7 @@ func (a *app) checkConfig() error {
 	case path == "":
 		return failf(exitFailed, "there is no %s here; name the file: %s config check FILE", defaultConfig, a.self)
 	}
-	return a.printf("%s is well: %s, %s\n", printable(path), count(len(cfg.Tasks), "task"), count(len(cfg.Triggers), "trigger"))
+	return a.printf("%s is well: %s, %s\n", view.Printable(path), view.Count(len(cfg.Tasks), "task"), view.Count(len(cfg.Triggers), "trigger"))
 }
 
 func (a *app) printFileErrors(path string, wrong config.Errors) error {

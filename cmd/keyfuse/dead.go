@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keyfuse-io/keyfuse/client"
+	"github.com/keyfuse-io/keyfuse/internal/view"
 )
 
 // deadFlags choose dead letters.
@@ -150,5 +151,5 @@ func (a *app) printChanged(s *session, done string, n int) error {
 	if s.json {
 		return a.printJSON(map[string]int{done: n})
 	}
-	return a.printf("%s %s\n", done, count(n, "dead letter"))
+	return a.printf("%s %s\n", done, view.Count(n, "dead letter"))
 }

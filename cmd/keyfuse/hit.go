@@ -55,11 +55,11 @@ func (a *app) hit(ctx context.Context, s *session, arg string, hit client.Hit) e
 	if s.json {
 		return a.printJSON(view.HitOf(counted))
 	}
-	return a.printf("%s: %s\n", printable(counted.ID), hitText(counted, time.Now()))
+	return a.printf("%s: %s\n", view.Printable(counted.ID), hitText(counted, time.Now()))
 }
 
 func hitText(c client.Counted, now time.Time) string {
-	hits := tally(c.Count, c.Threshold)
+	hits := view.Tally(c.Count, c.Threshold)
 	ends := "window ends " + distance(c.Ends, now) + " (" + clock(c.Ends) + ")"
 	switch {
 	case c.Fired:

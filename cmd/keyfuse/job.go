@@ -42,20 +42,20 @@ func decodeBase64(s, what string) (string, error) {
 
 // printJob shows all of a job for people.
 func (a *app) printJob(j client.Job, now time.Time) error {
-	t := newTable(a.stdout, "id", printable(j.ID))
-	t.row("task", printable(j.Task))
+	t := newTable(a.stdout, "id", view.Printable(j.ID))
+	t.row("task", view.Printable(j.Task))
 	t.row("state", stateText(j))
 	t.row("due", when(j.Due, now))
 	if j.Window != nil {
-		t.row("window", windowText(j.Window))
+		t.row("window", view.WindowText(j.Window))
 		t.row("opened", when(j.Window.Start, now))
 	}
 	if len(j.Payload) > 0 {
-		t.row("payload", clip(string(j.Payload), 2000))
+		t.row("payload", view.Clip(string(j.Payload), 2000))
 	}
 	rowsOfRun(t, j, now)
 	if j.LastError != "" {
-		t.row("last error", clip(j.LastError, 2000))
+		t.row("last error", view.Clip(j.LastError, 2000))
 	}
 	return t.end()
 }
@@ -66,7 +66,7 @@ func rowsOfRun(t table, j client.Job, now time.Time) {
 		if !j.At.IsZero() { // only a list knows
 			t.row("started", when(j.At, now))
 		}
-		t.row("node", printable(j.Node))
+		t.row("node", view.Printable(j.Node))
 	case client.Retrying:
 		t.row("next attempt", when(j.At, now))
 	case client.Dead:
@@ -74,11 +74,11 @@ func rowsOfRun(t table, j client.Job, now time.Time) {
 	case client.Pending:
 		return
 	}
-	t.row("run", printable(j.RunID))
+	t.row("run", view.Printable(j.RunID))
 	t.row("attempt", strconv.Itoa(j.Attempt))
-	fired := printable(j.Reason)
+	fired := view.Printable(j.Reason)
 	if j.Trigger() == "threshold" {
-		fired += ", " + count(j.Count, "hit")
+		fired += ", " + view.Count(j.Count, "hit")
 	}
 	t.row("fired by", fired)
 }

@@ -95,7 +95,7 @@ func (a *app) printTasks(tasks []view.Task) error {
 	}
 	t := newTable(a.stdout, "TASK", "PENDING", "RUNNING", "RETRYING", "DEAD", "SERVED BY", "")
 	for _, task := range tasks {
-		served, note := count(len(task.Nodes), "node"), ""
+		served, note := view.Count(len(task.Nodes), "node"), ""
 		if len(task.Nodes) == 0 {
 			served = "nobody"
 		}
@@ -103,7 +103,7 @@ func (a *app) printTasks(tasks []view.Task) error {
 			note = "paused"
 		}
 		n := func(v int64) string { return strconv.FormatInt(v, 10) }
-		t.row(printable(task.Task), n(task.Pending), n(task.Running), n(task.Retrying), n(task.Dead), served, note)
+		t.row(view.Printable(task.Task), n(task.Pending), n(task.Running), n(task.Retrying), n(task.Dead), served, note)
 	}
 	return t.end()
 }
@@ -120,14 +120,14 @@ func (a *app) printNodes(nodes []view.Node) error {
 		case !n.Alive:
 			state = "gone since " + n.Until
 		case n.Degraded != "":
-			state = "degraded: " + clip(n.Degraded, 60)
+			state = "degraded: " + view.Clip(n.Degraded, 60)
 		}
 		started, _ := time.Parse(time.RFC3339, n.Started) // not told: the zero time
 		since := ""
 		if !started.IsZero() {
 			since = distance(started, now)
 		}
-		t.row(printable(n.Name), printable(n.Host), strconv.Itoa(n.PID), printable(n.Version), since, state, clip(strings.Join(n.Tasks, " "), 60))
+		t.row(view.Printable(n.Name), view.Printable(n.Host), strconv.Itoa(n.PID), view.Printable(n.Version), since, state, view.Clip(strings.Join(n.Tasks, " "), 60))
 	}
 	return t.end()
 }

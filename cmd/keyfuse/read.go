@@ -125,20 +125,20 @@ func (p *jobPrinter) header() []string {
 }
 
 func (p *jobPrinter) cells(j client.Job) []string {
-	id, task := clip(j.ID, 60), printable(j.Task)
+	id, task := view.Clip(j.ID, 60), view.Printable(j.Task)
 	switch p.state {
 	case client.Running:
-		return []string{id, task, when(j.At, p.now), strconv.Itoa(j.Attempt), printable(j.Node)}
+		return []string{id, task, when(j.At, p.now), strconv.Itoa(j.Attempt), view.Printable(j.Node)}
 	case client.Retrying, client.Dead:
-		told := clip(j.LastError, 60)
+		told := view.Clip(j.LastError, 60)
 		if told == "" && isUnclaimed(j) {
 			told = unclaimed
 		}
 		return []string{id, task, when(j.At, p.now), strconv.Itoa(j.Attempt), told}
 	default:
-		told := clip(string(j.Payload), 40)
+		told := view.Clip(string(j.Payload), 40)
 		if j.Window != nil {
-			told = windowText(j.Window)
+			told = view.WindowText(j.Window)
 		}
 		return []string{id, task, when(j.Due, p.now), told}
 	}

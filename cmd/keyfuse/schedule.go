@@ -12,6 +12,7 @@ import (
 
 	"github.com/keyfuse-io/keyfuse/client"
 	"github.com/keyfuse-io/keyfuse/internal/config"
+	"github.com/keyfuse-io/keyfuse/internal/view"
 )
 
 // whenFlags say when: so long from now, or at a time.
@@ -178,7 +179,7 @@ func (a *app) printScheduled(s *session, made client.Scheduled) error {
 	case made.Kept:
 		what = "kept, as it was scheduled before:"
 	}
-	return a.printf("%s %s: %s, due %s\n", what, printable(made.ID), printable(made.Task), when(made.Due, time.Now()))
+	return a.printf("%s %s: %s, due %s\n", what, view.Printable(made.ID), view.Printable(made.Task), when(made.Due, time.Now()))
 }
 
 // knownTasks are the tasks that live nodes serve, and those that jobs have used.

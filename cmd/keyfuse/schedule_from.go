@@ -177,7 +177,7 @@ func (b *bulk) spec(text []byte, size int) (client.Spec, bool) {
 }
 
 func (b *bulk) summary() error {
-	text := fmt.Sprintf("scheduled %s", count(b.new+b.replaced, "job"))
+	text := fmt.Sprintf("scheduled %s", view.Count(b.new+b.replaced, "job"))
 	if b.replaced > 0 {
 		text += fmt.Sprintf(", %d of them in place of others", b.replaced)
 	}
@@ -185,7 +185,7 @@ func (b *bulk) summary() error {
 		text += fmt.Sprintf("; %d were there before", b.kept)
 	}
 	if b.failed > 0 {
-		text += fmt.Sprintf("; %s not", count(b.failed, "line"))
+		text += fmt.Sprintf("; %s not", view.Count(b.failed, "line"))
 	}
 	if b.s.json {
 		b.a.notef("%s", text)

@@ -152,9 +152,9 @@ func defineTrigger(ctx context.Context, c *client.Client, t config.Trigger, log 
 	case err != nil:
 		log.Error("trigger can't be defined", "error", err)
 	case outcome == client.DefinedSame:
-		log.Debug("trigger is defined as before", "fires_after", rule(threshold))
+		log.Debug("trigger is defined as before", "fires_after", view.Rule(threshold))
 	default:
-		log.Info("trigger is defined", "fires_after", rule(threshold), "replaced", outcome == client.DefinedReplaced)
+		log.Info("trigger is defined", "fires_after", view.Rule(threshold), "replaced", outcome == client.DefinedReplaced)
 	}
 }
 

@@ -21,34 +21,13 @@ func (a *app) showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			jobs, err := s.Get(ctx, id)
-			if err != nil && !errors.Is(err, client.ErrNotFound) {
+			jobs, threshold, err := view.Find(ctx, s.Client, id)
+			if err != nil {
 				return err
 			}
-			threshold, defined, thresholdErr := s.findThreshold(ctx, id, jobs)
-			switch {
-			case thresholdErr != nil:
-				return thresholdErr
-			case !defined && err != nil:
-				return err
-			case !defined:
-				return a.show(s, jobs, nil)
-			}
-			return a.show(s, jobs, &threshold)
+			return a.show(s, jobs, threshold)
 		})),
 	}
-}
-
-// findThreshold finds the definition of an id, or of the window that is open for it.
-func (s *session) findThreshold(ctx context.Context, id string, jobs []client.Job) (client.ThresholdInfo, bool, error) {
-	if len(jobs) > 0 && jobs[0].Window != nil {
-		id = jobs[0].Window.Definition
-	}
-	info, err := s.Threshold(ctx, id)
-	if errors.Is(err, client.ErrNoThreshold) {
-		return info, false, nil
-	}
-	return info, err == nil, err
 }
 
 func (a *app) show(s *session, jobs []client.Job, threshold *client.ThresholdInfo) error {

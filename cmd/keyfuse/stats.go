@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -36,21 +35,7 @@ func (a *app) printStats(s *session, o view.Overview, thresholds []client.Thresh
 	}
 	of := ""
 	if r.Masters > 0 {
-		of = " Cluster of " + count(r.Masters, "master")
+		of = " Cluster of " + view.Count(r.Masters, "master")
 	}
-	return errors.Join(told, a.printf("Redis%s %s: %d keys, %s used, %d clients\n", of, printable(r.Version), r.Keys, bytesText(r.UsedMemory), r.Clients))
-}
-
-func bytesText(n int64) string {
-	const unit = 1024
-	if n < unit {
-		return strconv.FormatInt(n, 10) + " B"
-	}
-	value, suffix := float64(n), ""
-	for _, suffix = range []string{"KiB", "MiB", "GiB", "TiB"} {
-		if value /= unit; value < unit {
-			break
-		}
-	}
-	return strconv.FormatFloat(value, 'f', 1, 64) + " " + suffix
+	return errors.Join(told, a.printf("Redis%s %s: %d keys, %s used, %d clients\n", of, view.Printable(r.Version), r.Keys, view.Bytes(r.UsedMemory), r.Clients))
 }

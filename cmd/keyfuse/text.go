@@ -13,15 +13,6 @@ import (
 	"github.com/keyfuse-io/keyfuse/internal/config"
 )
 
-// printable shows hostile text on a terminal: as it is if every character can
-// be seen, else quoted as in Go.
-func printable(s string) string {
-	if utf8.ValidString(s) && !strings.ContainsFunc(s, hidden) {
-		return s
-	}
-	return strconv.Quote(s)
-}
-
 func hidden(r rune) bool { return !strconv.IsPrint(r) }
 
 // oneLine makes one line of a message, whatever is in it.
@@ -42,22 +33,6 @@ func oneLine(s string) string {
 		s = s[size:]
 	}
 	return b.String()
-}
-
-// clip is printable text of at most n characters or so, for a table.
-func clip(s string, n int) string {
-	cut := len(s) > 4*n // no more bytes than that can be shown anyway
-	if cut {
-		s = s[:4*n]
-	}
-	shown := []rune(printable(s))
-	if len(shown) > n {
-		shown, cut = shown[:n], true
-	}
-	if cut {
-		return string(shown) + "…"
-	}
-	return string(shown)
 }
 
 // when shows a time for people: absolute, and how far from now.
@@ -111,11 +86,3 @@ func (t table) row(cells ...string) {
 }
 
 func (t table) end() error { return t.w.Flush() }
-
-// count says how many of what: "1 job", "2 jobs".
-func count[N int | int64](n N, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.FormatInt(int64(n), 10) + " " + what + "s"
-}

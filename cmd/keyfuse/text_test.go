@@ -11,6 +11,7 @@ import (
 
 	"github.com/keyfuse-io/keyfuse/client"
 	"github.com/keyfuse-io/keyfuse/internal/config"
+	"github.com/keyfuse-io/keyfuse/internal/view"
 )
 
 func FuzzTextOnATerminalHasNoControlCharacters(f *testing.F) {
@@ -18,12 +19,12 @@ func FuzzTextOnATerminalHasNoControlCharacters(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, shown := range []string{printable(s), oneLine(s), clip(s, 10)} {
+		for _, shown := range []string{view.Printable(s), oneLine(s), view.Clip(s, 10)} {
 			if !utf8.ValidString(shown) || strings.ContainsFunc(shown, unicode.IsControl) || strings.ContainsRune(shown, '\u202e') {
 				t.Errorf("%q is shown as %q", s, shown)
 			}
 		}
-		if n := utf8.RuneCountInString(clip(s, 10)); n > 11 {
+		if n := utf8.RuneCountInString(view.Clip(s, 10)); n > 11 {
 			t.Errorf("%q is clipped to %d characters", s, n)
 		}
 	})
@@ -64,7 +65,7 @@ func TestThresholdsForPeopleSayWhatFiresThem(t *testing.T) {
 		"5 hits within 5s of each other, 1h in all":       {Count: 5, Within: time.Minute, Debounce: 5 * time.Second, MaxWait: time.Hour, OnTimeout: drop},
 		"9007199254740991 hits within 30d, once a window": {Count: 1<<53 - 1, Within: 720 * time.Hour, OnTimeout: drop, Mode: once},
 	} {
-		if got := rule(def); got != want {
+		if got := view.Rule(def); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -249,7 +249,7 @@ func (a *app) printDefined(s *session, t client.Threshold, outcome client.Define
 	case client.DefinedSame:
 		text = "was defined so before: %s: %s after %s\n"
 	}
-	return a.printf(text, printable(t.ID), printable(t.Task), rule(t))
+	return a.printf(text, view.Printable(t.ID), view.Printable(t.Task), view.Rule(t))
 }
 
 func (a *app) thresholdListCommand() *cobra.Command {
@@ -308,9 +308,9 @@ func (a *app) removeThreshold(ctx context.Context, s *session, id string) error 
 	}
 	switch was.Open {
 	case 0:
-		return a.printf("removed %s\n", printable(id))
+		return a.printf("removed %s\n", view.Printable(id))
 	case 1:
-		return a.printf("removed %s; its open window ends as it would have, keyfuse cancel closes it\n", printable(id))
+		return a.printf("removed %s; its open window ends as it would have, keyfuse cancel closes it\n", view.Printable(id))
 	}
-	return a.printf("removed %s; its %d open windows end as they would have, keyfuse cancel closes one\n", printable(id), was.Open)
+	return a.printf("removed %s; its %d open windows end as they would have, keyfuse cancel closes one\n", view.Printable(id), was.Open)
 }

@@ -38,7 +38,7 @@ func (a *app) top(ctx context.Context, s *session) error {
 	}
 	r := view.AskRedis(ctx, s.rdb)
 	return errors.Join(
-		a.printf("keyfuse top   %s   Redis %s: %d keys, %s used, %d clients\n\n", clock(now), printable(r.Version), r.Keys, bytesText(r.UsedMemory), r.Clients),
+		a.printf("keyfuse top   %s   Redis %s: %d keys, %s used, %d clients\n\n", clock(now), view.Printable(r.Version), r.Keys, view.Bytes(r.UsedMemory), r.Clients),
 		a.printSoon(o.Tasks, horizons, now), a.printf("\n"), a.printNodes(o.Nodes),
 	)
 }
@@ -64,7 +64,7 @@ func (a *app) printSoon(tasks []view.Task, horizons []client.Horizon, now time.T
 		case len(task.Nodes) == 0:
 			note = "served by nobody"
 		}
-		t.row(printable(task.Task), n(h.Within[0]), since, n(h.Within[1]), n(h.Within[2]), n(task.Pending), n(task.Running), n(task.Retrying), n(task.Dead), note)
+		t.row(view.Printable(task.Task), n(h.Within[0]), since, n(h.Within[1]), n(h.Within[2]), n(task.Pending), n(task.Running), n(task.Retrying), n(task.Dead), note)
 	}
 	return t.end()
 }

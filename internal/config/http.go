@@ -59,7 +59,7 @@ func (h HTTP) Check() error {
 	if h.Token != "" {
 		return nil
 	}
-	if host, _, _ := net.SplitHostPort(h.Listen); !isLoopback(host) {
+	if host, _, _ := net.SplitHostPort(h.Listen); !IsLoopback(host) {
 		return errors.New("listen names an address that other machines can reach: set a token beside it, or listen on 127.0.0.1")
 	}
 	return nil
@@ -81,7 +81,8 @@ func checkToken(s string) error {
 	return nil
 }
 
-func isLoopback(host string) bool {
+// IsLoopback says whether a host, by name or address, is this machine for itself alone.
+func IsLoopback(host string) bool {
 	if host == "localhost" {
 		return true
 	}

@@ -1,6 +1,8 @@
 package view
 
 import (
+	"context"
+	"errors"
 	"strings"
 
 	"github.com/keyfuse-io/keyfuse/client"
@@ -86,6 +88,26 @@ func MovedOf(job client.Job) Job {
 		out.Trigger = ""
 	}
 	return out
+}
+
+// Find is all that is held of an id: jobs and runs, and the threshold that counts under
+// it, nil if none does. client.ErrNotFound if there is none of that.
+func Find(ctx context.Context, c *client.Client, id string) ([]client.Job, *client.ThresholdInfo, error) {
+	jobs, err := c.Get(ctx, id)
+	if err != nil && !errors.Is(err, client.ErrNotFound) {
+		return nil, nil, err
+	}
+	if len(jobs) > 0 && jobs[0].Window != nil {
+		id = jobs[0].Window.Definition
+	}
+	threshold, noThreshold := c.Threshold(ctx, id)
+	switch {
+	case noThreshold == nil:
+		return jobs, &threshold, nil
+	case errors.Is(noThreshold, client.ErrNoThreshold):
+		return jobs, nil, err
+	}
+	return nil, nil, noThreshold
 }
 
 // Whole is a job with its other runs and its definition, or a definition alone.

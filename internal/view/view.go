@@ -3,7 +3,8 @@
 //
 // It promises that field names stay, and may only be added to; that times are RFC
 // 3339 in UTC with milliseconds; that empty fields are left out; and that ids and
-// payloads that are no UTF-8 come in base64, under the name with _base64 behind it.
+// payloads that are no UTF-8 come in base64, under the name with _base64 behind it. The
+// words in which both the command line and the dashboard show them are here too.
 package view
 
 import (
