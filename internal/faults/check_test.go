@@ -161,7 +161,7 @@ func (j *job) forbids(s *start) int {
 			continue
 		}
 		gone := step.op == cancel && (step.answer == done || step.answer == gone) || step.op == arm && step.answer == replaced
-		if gone && !(j.isMurky() && j.startedBefore(s, step.acked)) {
+		if gone && !(j.isMurky() && j.startedBefore(s, step.acked)) && !j.cameAfter(s, n) {
 			return n
 		}
 	}

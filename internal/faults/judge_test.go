@@ -162,12 +162,49 @@ var judged = []struct {
 		m.step(cancel, done, 70, 0)
 		m.call("d2", "r", 2, 0, 80, 50, endOK, "done")
 	}, ""},
-	{"the same, and it was not due yet", func(m *made) {
+	{"the same, and it was not due yet, so that it came after the cancellation", func(m *made) {
 		m.step(arm, unknown, 1, 75)
 		m.step(arm, done, 60, 90)
 		m.step(cancel, done, 70, 0)
 		m.call("d2", "r", 2, 0, 80, 75, endOK, "done")
+	}, ""},
+	{"the same, and it was there before", func(m *made) {
+		m.step(arm, unknown, 1, 75)
+		m.step(arm, kept, 60, 75)
+		m.step(cancel, done, 70, 0)
+		m.call("d2", "r", 2, 0, 80, 75, endOK, "done")
 	}, "ran though cancelled, moved or replaced: run r started although step 2"},
+	{"an answered arming that was cancelled and ran, beside one that came later", func(m *made) {
+		m.step(arm, unknown, 1, 75)
+		m.step(arm, done, 60, 90)
+		m.step(cancel, done, 70, 0)
+		m.ran(1, 95, 90)
+	}, "ran though cancelled, moved or replaced: run r1 started although step 2"},
+	{"a replaced job whose first try came behind the second", func(m *made) {
+		m.step(arm, done, 1, 500)
+		m.replace(unknown, 10, 90)
+		m.replace(replaced, 60, 140)
+		m.ran(1, 145, 142)
+	}, ""},
+	{"the same, and the first try came before", func(m *made) {
+		m.step(arm, done, 1, 500)
+		m.replace(unknown, 10, 90)
+		m.replace(replaced, 60, 140)
+		m.ran(1, 145, 91)
+		m.ran(2, 145, 140)
+	}, "ran though cancelled, moved or replaced: run r1 started although step 2"},
+	{"a move whose first try came behind the second", func(m *made) {
+		m.step(arm, done, 1, 50)
+		m.step(move, unknown, 10, 60)
+		m.step(move, done, 20, 80)
+		m.ran(0, 61, 60)
+	}, ""},
+	{"the same, and it ran at the time that was before both", func(m *made) {
+		m.step(arm, done, 1, 50)
+		m.step(move, unknown, 10, 60)
+		m.step(move, done, 20, 80)
+		m.ran(0, 55, 50)
+	}, "early: run r0 started 5ms before it was due"},
 	{"a bare job that an earlier SET without an answer has overwritten", func(m *made) {
 		m.step(bare, unknown, 1, 50)
 		m.step(bare, done, 60, 90)
@@ -286,7 +323,10 @@ var judged = []struct {
 func (m *made) replace(a answer, sent, due int64) {
 	n := m.begin("j", "made", step{op: arm, replace: true, floor: at(due)})
 	s := &m.jobs["j"].steps[n]
-	s.sent, s.answer, s.acked, s.due = at(sent), a, at(sent+1), at(due)
+	s.sent, s.answer = at(sent), a
+	if a != unknown {
+		s.acked, s.due = at(sent+1), at(due)
+	}
 }
 
 func (m *made) end(daemon, how string, ms int64) {

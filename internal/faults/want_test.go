@@ -38,11 +38,34 @@ func (j *job) missing() [][]int {
 	})
 }
 
-// overtook says that a run is of a bare job's SET without an answer that a half-open
-// path has held back: it came behind a later one that was acknowledged, and overwrote it.
+// A call without an answer may still come: a half-open path or a frozen Redis holds it
+// back, and calls that were made after it, on other connections, are answered first.
+
+// overtook says that a run is of an arming that was held back: it came behind a later
+// one that was acknowledged, and overwrote it.
 func (j *job) overtook(s *start, n int) bool {
-	later := j.steps[n]
-	return s.serial < n && j.steps[s.serial].op == bare && j.steps[s.serial].answer == unknown && later.op == bare && s.at > later.acked
+	if s.serial >= n || j.steps[s.serial].answer != unknown || s.at <= j.steps[n].acked {
+		return false
+	}
+	first, later := j.steps[s.serial], j.steps[n]
+	return first.op == bare && later.op == bare || first.replace && later.op == arm
+}
+
+// cameAfter says that a run is of an arming that was held back beyond the step n: a
+// later arming found nothing, when that one was not yet due and would have been there.
+// One that replaces is not told from one that a later one replaced, unless it says by
+// its due time when it came.
+func (j *job) cameAfter(s *start, n int) bool {
+	first := j.steps[s.serial]
+	if first.answer != unknown {
+		return false
+	}
+	if first.replace {
+		return first.sent+s.due-first.floor >= j.steps[n].sent || s.due == first.floor
+	}
+	return slices.ContainsFunc(j.steps[s.serial+1:], func(later step) bool {
+		return later.op == arm && later.answer == done && later.acked < s.due
+	})
 }
 
 // isMurky says that the job may have been armed more often than it was
@@ -77,27 +100,28 @@ type slot struct {
 	due   int64 // 0 if it is not known
 	floor int64
 	acked int64
+	held  bool // of a change without an answer, which may still come
 }
 
 // slots are the due times that an arming may have had when a handler started.
 // What was changed and acknowledged before that counts no more.
 func (j *job) slots(serial int, at int64) []slot {
 	s := j.steps[serial]
-	slots := []slot{{s.due, s.floor, s.acked}}
+	slots := []slot{{s.due, s.floor, s.acked, false}}
 	for _, s := range j.steps[serial+1:] {
 		var next slot
 		switch {
 		case s.op == move && !s.retry:
-			next = slot{s.due, s.floor, s.acked}
+			next = slot{s.due, s.floor, s.acked, s.answer == unknown}
 		case s.op == move:
-			next = slot{0, s.floor, s.acked}
+			next = slot{0, s.floor, s.acked, s.answer == unknown}
 		case s.op == fuse, s.op == bare: // both set the fuse
-			next = slot{0, s.floor, s.acked}
+			next = slot{0, s.floor, s.acked, s.answer == unknown}
 		default:
 			continue
 		}
 		if s.answer == done && s.acked < at && j.counts(serial, s, slots) {
-			slots = nil
+			slots = slices.DeleteFunc(slots, func(s slot) bool { return !s.held })
 		}
 		if s.sent < at {
 			slots = append(slots, next)
