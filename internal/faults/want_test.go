@@ -107,19 +107,20 @@ type slot struct {
 // What was changed and acknowledged before that counts no more.
 func (j *job) slots(serial int, at int64) []slot {
 	s := j.steps[serial]
-	slots := []slot{{s.due, s.floor, s.acked, false}}
+	slots := []slot{{due: s.due, floor: s.floor, acked: s.acked}}
 	for _, s := range j.steps[serial+1:] {
 		var next slot
 		switch {
 		case s.op == move && !s.retry:
-			next = slot{s.due, s.floor, s.acked, s.answer == unknown}
+			next = slot{due: s.due, floor: s.floor, acked: s.acked}
 		case s.op == move:
-			next = slot{0, s.floor, s.acked, s.answer == unknown}
+			next = slot{floor: s.floor, acked: s.acked}
 		case s.op == fuse, s.op == bare: // both set the fuse
-			next = slot{0, s.floor, s.acked, s.answer == unknown}
+			next = slot{floor: s.floor, acked: s.acked}
 		default:
 			continue
 		}
+		next.held = s.answer == unknown
 		if s.answer == done && s.acked < at && j.counts(serial, s, slots) {
 			slots = slices.DeleteFunc(slots, func(s slot) bool { return !s.held })
 		}
