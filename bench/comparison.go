@@ -97,7 +97,8 @@ func (c *comparison) one(ctx context.Context, u unit) error {
 	}
 	run := result.Run{
 		Figure: u.kind.Name, Way: u.way, Round: u.round,
-		At: began.UTC().Format(time.RFC3339), Commit: c.results.Versions[ourselves], Took: time.Since(began).Seconds(),
+		At: began.UTC().Format(time.RFC3339), Took: time.Since(began).Seconds(),
+		Commit: c.results.Versions[ourselves], Kernel: c.results.Machine.Kernel,
 	}
 	if err != nil {
 		run.Failed = err.Error()

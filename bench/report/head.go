@@ -35,10 +35,10 @@ func span(results result.Results) (from, to string) {
 // notNoted is the size or the commit of results that do not name it.
 const notNoted = "not noted"
 
-// commits is the commit of Keyfuse that was measured, empty if no run names one, or a
-// table of them by the kinds of runs if there are several.
-func commits(runs []result.Run) (one, several string) {
-	of := make(map[string][]string)
+// apart is what all runs have in common, empty if no run names it, or a table of it by
+// the kinds of runs, under a heading, if they differ.
+func apart(runs []result.Run, heading string, of func(result.Run) string) (one, several string) {
+	byKind := make(map[string][]string)
 	var kinds, all []string
 	add := func(list []string, s string) []string {
 		if slices.Contains(list, s) {
@@ -47,18 +47,27 @@ func commits(runs []result.Run) (one, several string) {
 		return append(list, s)
 	}
 	for _, r := range runs {
-		commit := cmp.Or(r.Commit, notNoted)
-		kinds, all = add(kinds, r.Figure), add(all, commit)
-		of[r.Figure] = add(of[r.Figure], commit)
+		s := cmp.Or(of(r), notNoted)
+		kinds, all = add(kinds, r.Figure), add(all, s)
+		byKind[r.Figure] = add(byKind[r.Figure], s)
 	}
 	if len(all) < 2 {
 		return strings.TrimPrefix(strings.Join(all, ""), notNoted), ""
 	}
-	t := &table{heads: []string{"measured", "commits of Keyfuse"}, text: 2}
+	t := &table{heads: []string{"measured", heading}, text: 2}
 	for _, kind := range kinds {
-		t.row(escape(kind), escape(strings.Join(of[kind], ", ")))
+		t.row(escape(kind), escape(strings.Join(byKind[kind], ", ")))
 	}
 	return "", t.String()
+}
+
+func commits(runs []result.Run) (one, several string) {
+	return apart(runs, "commits of Keyfuse", func(r result.Run) string { return r.Commit })
+}
+
+// kernels tell machines apart that are the same by their CPU, cores and memory.
+func kernels(runs []result.Run) (one, several string) {
+	return apart(runs, "kernels", func(r result.Run) string { return r.Kernel })
 }
 
 // versions are in the order of the names.

@@ -50,6 +50,21 @@ func TestCommits(t *testing.T) {
 	}
 }
 
+func TestMachinesAreToldApart(t *testing.T) {
+	results := example(t)
+	for i := range results.Runs {
+		results.Runs[i].Kernel = "Linux 1"
+	}
+	if page, _ := written(t, results); !strings.Contains(page, "; Linux 1; load") || strings.Contains(page, "| kernels |") {
+		t.Error("one kernel is not that of the machine")
+	}
+	results.Runs[0].Kernel = "Linux 2"
+	page, _ := written(t, results)
+	if row := "| " + results.Runs[0].Figure + " | Linux 2"; !strings.Contains(page, row) || strings.Contains(page, "; Linux") {
+		t.Errorf("no row %q, or one kernel for all, in\n%s", row, page)
+	}
+}
+
 func TestSmokeIsSaidFirst(t *testing.T) {
 	results := example(t)
 	const warning = "**These figures mean nothing"

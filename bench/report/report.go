@@ -53,14 +53,17 @@ func writePage(page *bytes.Buffer, results result.Results, m *measured) error {
 		return err
 	}
 	from, to := span(results)
-	one, several := commits(results.Runs)
+	commit, moreCommits := commits(results.Runs)
+	kernel, moreKernels := kernels(results.Runs)
 	return t.ExecuteTemplate(page, "comparison.md.tmpl", map[string]any{
 		"Results": results,
 		"Size":    cmp.Or(results.Size, notNoted),
 		"From":    from,
 		"To":      to,
-		"Commit":  one,
-		"Commits": several,
+		"Kernel":  cmp.Or(kernel, results.Machine.Kernel),
+		"Kernels": moreKernels,
+		"Commit":  commit,
+		"Commits": moreCommits,
 		"Failed":  failed(results.Runs),
 		"Summary": summary(m),
 		"Targets": targetsTable(m),

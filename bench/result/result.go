@@ -23,6 +23,7 @@ type Run struct {
 	Round  int     `json:"round"`
 	At     string  `json:"at"`               // when it began, RFC 3339
 	Commit string  `json:"commit"`           // of Keyfuse, as in Versions
+	Kernel string  `json:"kernel,omitempty"` // of the machine: parts may be of different ones
 	Took   float64 `json:"took"`             // seconds, with starting and stopping the servers
 	Failed string  `json:"failed,omitempty"` // why there are not all values, or none
 }
