@@ -70,9 +70,10 @@ type Config struct {
 // Client schedules jobs in one Redis database, or in a cluster. It may be used by
 // many goroutines, and has nothing to close.
 type Client struct {
-	space  *wire.Space
-	cfg    Config
-	gather *gather
+	space *wire.Space
+	cfg   Config
+	arms  *gather[armKey, wire.ArmJob, armed]
+	hits  *gather[*wire.Store, wire.Hit, wire.HitResult]
 }
 
 // New makes a client on a connection that the caller keeps and closes: to one
@@ -99,7 +100,8 @@ func New(rdb redis.UniversalClient, cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{space: space, cfg: cfg}
-	c.gather = newGather(c.confirm())
+	c.arms = newGather(wire.MaxArm, func(job wire.ArmJob) int { return len(job.Payload) }, c.arm)
+	c.hits = newGather(wire.MaxHits, func(hit wire.Hit) int { return len(hit.Item) }, hitAll)
 	return c, nil
 }
 

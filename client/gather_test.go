@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -21,6 +22,7 @@ type gate struct {
 	mu      sync.Mutex
 	calls   int
 	through chan struct{}
+	done    func(redis.Cmder) // may change the answer of a script; nil at first
 }
 
 func (g *gate) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -39,11 +41,26 @@ func (g *gate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		g.mu.Unlock()
 		select {
 		case <-g.through:
-			return next(ctx, cmd)
+			if err := next(ctx, cmd); g.done == nil {
+				return err
+			}
+			g.done(cmd)
+			return cmd.Err()
 		case <-ctx.Done():
 			cmd.SetErr(ctx.Err())
 			return ctx.Err()
 		}
+	}
+}
+
+// hitters count hits of a counter at the same time, as callers schedule.
+func (w *world) hitters(ctx context.Context, answers chan<- string, hits ...client.Hit) {
+	for _, hit := range hits {
+		go func() {
+			counted, err := w.c.Hit(ctx, hit)
+			answers <- fmt.Sprint(counted.Count, " ", err)
+		}()
+		synctest.Wait()
 	}
 }
 
@@ -61,7 +78,9 @@ func (w *world) callers(ctx context.Context, answers chan<- string, ids ...strin
 
 func gated(t *testing.T, test func(w *world, g *gate)) {
 	bubble(t, func(w *world) {
-		w.schedule(client.Spec{Task: "other", In: time.Hour}) // so that Redis knows the script
+		w.schedule(client.Spec{Task: "other", In: time.Hour}) // so that Redis knows the scripts
+		w.define(client.Threshold{ID: "hits", Task: "mail", Count: 99, Within: time.Hour})
+		w.hit("hits")
 		g := &gate{through: make(chan struct{})}
 		w.rdb.AddHook(g)
 		test(w, g)
@@ -86,6 +105,48 @@ func TestConcurrentCallersShareCalls(t *testing.T) {
 		exists := fmt.Sprintf("e %v: %q is due %s", client.ErrExists, "e", w.now().Add(time.Hour).UTC().Format(time.RFC3339))
 		equal(w, "answers", take(answers, 6), []string{"a <nil>", "b <nil>", "c <nil>", "d <nil>", "e <nil>", exists})
 		equal(w, "calls", g.calls, 3)
+	})
+}
+
+func TestConcurrentHitsShareCalls(t *testing.T) {
+	gated(t, func(w *world, g *gate) {
+		answers, hit := make(chan string, 9), client.Hit{ID: "hits"}
+		w.hitters(w.Context(), answers, hit, hit, hit, client.Hit{ID: "none"}, client.Hit{ID: "hits", By: 2}, client.Hit{ID: "hits", RequestID: "r"})
+		equal(w, "calls on their way", g.calls, 3) // one for the request alone
+		leaving, leave := context.WithCancel(w.Context())
+		w.hitters(leaving, answers, hit)
+		leave()
+		equal(w, "left", take(answers, 1), []string{"0 " + context.Canceled.Error()})
+		close(g.through)
+		got := strings.Join(take(answers, 6), "; ")
+		equal(w, "refused", strings.Count(got, client.ErrNoThreshold.Error()), 1)
+		equal(w, "calls", g.calls, 4)
+		equal(w, "counted", w.hit("hits").Count, 1+3+2+1+1)
+	})
+}
+
+// Who makes a call again whose leader left when it was done already counts nothing
+// twice.
+func TestHitsOfACallThatIsMadeAgainCountOnce(t *testing.T) {
+	gated(t, func(w *world, g *gate) {
+		answers, hit := make(chan string, 9), client.Hit{ID: "hits"}
+		w.hitters(w.Context(), answers, hit, hit)
+		leaving, leave := context.WithCancel(w.Context())
+		w.hitters(leaving, answers, hit)
+		w.hitters(w.Context(), answers, hit) // it joins the call of the one before
+		for range 2 {
+			g.through <- struct{}{}
+			take(answers, 1)
+			synctest.Wait()
+		}
+		g.done = func(cmd redis.Cmder) {
+			g.done = nil
+			leave()
+			cmd.SetErr(context.Canceled)
+		}
+		close(g.through)
+		equal(w, "answers", take(answers, 2), []string{"0 " + context.Canceled.Error(), "5 <nil>"})
+		equal(w, "counted", w.hit("hits").Count, 6)
 	})
 }
 

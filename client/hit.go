@@ -53,17 +53,46 @@ type Counted struct {
 // maxRequestID bounds a request id, in bytes.
 const maxRequestID = 200
 
-// Hit counts a hit, in one round trip. Errors: ErrInvalid; ErrNoThreshold if no
+// Hit counts a hit. Concurrent calls share calls of Redis, but for hits with a
+// RequestID, which have one each. Errors: ErrInvalid; ErrNoThreshold if no
 // definition matches the id; ErrNotCounter; ErrOverflow; ErrItems; ErrPending; or
 // what Redis answered. After an error nothing was counted, except that one of the
 // connection may come after the hit was counted: with a RequestID the call may be
 // made again then.
 func (c *Client) Hit(ctx context.Context, hit Hit) (Counted, error) {
-	results, err := c.count(ctx, []Hit{hit})
+	if hit.RequestID != "" {
+		results, err := c.count(ctx, []Hit{hit})
+		if err != nil {
+			return Counted{ID: hit.ID}, err
+		}
+		return results[0].Counted, results[0].Err
+	}
+	if err := c.checkHit(hit); err != nil {
+		return Counted{ID: hit.ID}, err
+	}
+	asked := wireHit(hit)
+	counted, err := c.hits.ask(ctx, c.space.Of(hit.ID), asked)
 	if err != nil {
 		return Counted{ID: hit.ID}, err
 	}
-	return results[0].Counted, results[0].Err
+	return countedOf(asked, counted)
+}
+
+// hitAll makes a call for the hits of several callers.
+func hitAll(ctx context.Context, store *wire.Store, token int64, hits []wire.Hit) ([]wire.HitResult, error) {
+	return store.Hit(ctx, wire.CallToken(token), hits)
+}
+
+func wireHit(hit Hit) wire.Hit {
+	item := ""
+	if hit.Item != "" {
+		item = wire.JSONString(hit.Item)
+	}
+	return wire.Hit{ID: hit.ID, By: cmp.Or(hit.By, 1), Item: item}
+}
+
+func countedOf(hit wire.Hit, r wire.HitResult) (Counted, error) {
+	return Counted{ID: hit.ID, Count: r.Count, Threshold: r.Threshold, Fired: r.Fired, Ends: r.Ends}, refusedHit(hit, r.Outcome)
 }
 
 // HitResult is what became of one of many hits.
@@ -160,11 +189,7 @@ func (c *Client) count(ctx context.Context, hits []Hit) ([]HitResult, error) {
 		if results[i].Err = c.checkHit(hit); results[i].Err != nil {
 			continue
 		}
-		item := ""
-		if hit.Item != "" {
-			item = wire.JSONString(hit.Item)
-		}
-		checked = append(checked, wire.Hit{ID: hit.ID, By: cmp.Or(hit.By, 1), Item: item})
+		checked = append(checked, wireHit(hit))
 		places = append(places, i)
 	}
 	if len(checked) == 0 {
@@ -175,8 +200,7 @@ func (c *Client) count(ctx context.Context, hits []Hit) ([]HitResult, error) {
 			counted, err := store.Hit(ctx, tokenOf(hits[0]), share)
 			for i, r := range counted {
 				result := &results[places[at[i]]]
-				result.Count, result.Threshold, result.Fired, result.Ends = r.Count, r.Threshold, r.Fired, r.Ends
-				result.Err = refusedHit(share[i], r.Outcome)
+				result.Counted, result.Err = countedOf(share[i], r)
 			}
 			return len(counted), err
 		})

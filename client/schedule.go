@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,12 +61,34 @@ func (c *Client) Schedule(ctx context.Context, spec Spec) (Scheduled, error) {
 	if r.Err != nil {
 		return r.Scheduled, r.Err
 	}
-	armed, confirmed, err := c.gather.arm(ctx, c.space.Of(job.ID), cmp.Or(spec.IfExists, Fail), job)
+	job.Payload = slices.Clone(job.Payload) // the caller may do with it what it likes when it has left
+	armed, err := c.arms.ask(ctx, armKey{c.space.Of(job.ID), cmp.Or(spec.IfExists, Fail)}, job)
 	if err != nil {
 		return Scheduled{}, err
 	}
-	r.settle(armed, confirmed, c.cfg.WaitReplicas)
+	r.settle(armed.ArmResult, armed.Confirmed, c.cfg.WaitReplicas)
 	return r.Scheduled, r.Err
+}
+
+// armKey is what jobs have in common that go in one call.
+type armKey struct {
+	store *wire.Store
+	mode  IfExists
+}
+
+type armed struct {
+	wire.ArmResult
+	wire.Confirmed
+}
+
+// arm makes a call for the jobs of several callers.
+func (c *Client) arm(ctx context.Context, key armKey, token int64, jobs []wire.ArmJob) ([]armed, error) {
+	results, _, confirmed, err := key.store.ArmConfirmed(ctx, c.confirm(), key.mode, token, jobs)
+	all := make([]armed, len(results))
+	for i, r := range results {
+		all[i] = armed{r, confirmed}
+	}
+	return all, err
 }
 
 // prepare is a spec's answer as far as it is known, with an error if it can't be

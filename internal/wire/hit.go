@@ -63,10 +63,17 @@ type Token struct {
 }
 
 // NewToken is a token that no other call has.
-func NewToken() Token { return Token{"t" + strconv.FormatUint(rand.Uint64(), 36), KeepToken} }
+func NewToken() Token { return CallToken(rand.Int64()) }
+
+// CallToken is that of a call by a number that no other one has.
+func CallToken(number int64) Token { return Token{"t" + strconv.FormatUint(uint64(number), 36), KeepToken} }
 
 // RequestToken is the token of a caller's own request id, for hits of one counter.
 func RequestToken(request, id string) Token { return Token{"r" + request + "\x00" + id, KeepRequest} }
+
+// next is the token of what is left of a call when one script was not enough: it
+// follows from the first one's, so that all of a repeated call is known.
+func (t Token) next() Token { return Token{"+" + t.text, t.keep} }
 
 // newRunID is a run id for who is no node.
 func newRunID() string { return "h" + strconv.FormatUint(rand.Uint64(), 36) }
@@ -81,7 +88,7 @@ func (s *Store) Hit(ctx context.Context, token Token, hits []Hit) ([]HitResult, 
 		if err != nil {
 			return results, err
 		}
-		results, token = append(results, some...), NewToken()
+		results, token = append(results, some...), token.next()
 	}
 	return results, nil
 }

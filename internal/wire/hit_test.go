@@ -22,6 +22,7 @@ var hitChecks = []check{
 	{"hit: a count stays below 2^53", hitOverflow},
 	{"hit: ids may be any bytes", hitAnyID},
 	{"hit: a repeated call counts once while its token is kept", hitAgain},
+	{"hit: a repeated call that took several scripts counts once", hitManyAgain},
 	{"hit: a request id is kept for an hour, and forgotten then", hitRequest},
 	{"hit: tokens are no more than what their time holds", hitTokens},
 	{"hit: no window where a timer is, and no timer where a window is", hitTimer},

@@ -37,6 +37,21 @@ func hitAgain(w *world) {
 	}
 }
 
+// A call that one script was not enough for is known as a whole.
+func hitManyAgain(w *world) {
+	w.define(wire.Threshold{ID: "p:*", Count: 9, Within: lease})
+	var ids []string
+	for i := range wire.MaxHits {
+		ids = append(ids, fmt.Sprint("p:", i))
+	}
+	token := wire.NewToken()
+	first := w.hitWith(token, hits(ids...)...)
+	before := w.dump()
+	equal(w, "again", w.hitWith(token, hits(ids...)...), first)
+	equal(w, "changes", changes(before, w.dump()), "")
+	equal(w, "another", w.hit("p:499").Count, 2)
+}
+
 func hitRequest(w *world) {
 	w.define(wire.Threshold{ID: "s", Count: 99, Within: lease})
 	w.define(wire.Threshold{ID: "t", Count: 99, Within: lease})
