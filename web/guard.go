@@ -2,6 +2,8 @@ package web
 
 import (
 	"fmt"
+	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"runtime/debug"
@@ -68,11 +70,11 @@ func (s *Server) guard(mux *http.ServeMux) http.Handler {
 	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeProblem(w, crossOrigin)
 	}))
-	inner := cross.Handler(s.unrouted(mux))
+	inner, headers := cross.Handler(mux), secure()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
-		secure(w.Header())
-		seen := &watched{ResponseWriter: w}
+		maps.Copy(w.Header(), headers)
+		seen := &watched{ResponseWriter: w, r: r}
 		defer func() {
 			if p := recover(); p != nil {
 				if p == http.ErrAbortHandler { //nolint:errorlint // a value, not an error of a call
@@ -83,7 +85,9 @@ func (s *Server) guard(mux *http.ServeMux) http.Handler {
 					writeProblem(seen, problem{Type: "internal", Status: http.StatusInternalServerError, Title: "this is a bug of Keyfuse", Detail: "the daemon's log says where"})
 				}
 			}
-			s.cfg.Log.Debug("http", "method", r.Method, "route", r.Pattern, "status", seen.status, "took", time.Since(begun).Round(time.Microsecond))
+			if s.cfg.Log.Enabled(r.Context(), slog.LevelDebug) {
+				s.cfg.Log.Debug("http", "method", r.Method, "route", r.Pattern, "status", seen.status, "took", time.Since(begun).Round(time.Microsecond))
+			}
 		}()
 		if !s.auth.isOn() && !namesThisMachine(r.Host) {
 			writeProblem(seen, problem{
@@ -96,44 +100,18 @@ func (s *Server) guard(mux *http.ServeMux) http.Handler {
 	})
 }
 
-// unrouted answers with problems where the mux would with plain text.
-func (s *Server) unrouted(mux *http.ServeMux) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, pattern := mux.Handler(r); pattern == "" {
-			// It knows whether the method alone is wrong.
-			probe := &statusOnly{header: http.Header{}}
-			mux.ServeHTTP(probe, r)
-			p := problem{Type: "no-route", Status: http.StatusNotFound, Title: "there is nothing here", Detail: "the API is described at /v1/openapi.yaml"}
-			if probe.status == http.StatusMethodNotAllowed {
-				w.Header().Set("Allow", probe.header.Get("Allow"))
-				p = problem{Type: "method", Status: probe.status, Title: "not this method", Detail: "allowed here: " + probe.header.Get("Allow")}
-			}
-			writeProblem(w, p)
-			return
-		}
-		mux.ServeHTTP(w, r)
-	})
-}
-
-type statusOnly struct {
-	header http.Header
-	status int
-}
-
-func (w *statusOnly) Header() http.Header         { return w.header }
-func (w *statusOnly) Write(b []byte) (int, error) { return len(b), nil }
-func (w *statusOnly) WriteHeader(status int)      { w.status = status }
-
-// secure sets what browsers are to refuse. Nothing is loaded from elsewhere, no page
-// may be framed, and no script runs but those that are served here.
-func secure(h http.Header) {
-	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("X-Frame-Options", "DENY")
-	h.Set("Cache-Control", "no-store")
+// secure is what browsers are to refuse. Nothing is loaded from elsewhere, no page may
+// be framed, and no script runs but those that are served here.
+func secure() http.Header {
+	return http.Header{
+		"Content-Security-Policy":      {"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"},
+		"X-Content-Type-Options":       {"nosniff"},
+		"Referrer-Policy":              {"no-referrer"},
+		"Cross-Origin-Opener-Policy":   {"same-origin"},
+		"Cross-Origin-Resource-Policy": {"same-origin"},
+		"X-Frame-Options":              {"DENY"},
+		"Cache-Control":                {"no-store"},
+	}
 }
 
 // namesThisMachine says whether a Host header is one that no name server can give to
@@ -147,20 +125,38 @@ func namesThisMachine(host string) bool {
 	return config.IsLoopback(host)
 }
 
-// watched notes the status, for the log.
+// watched notes the status, for the log, and answers with a problem where the mux,
+// which knows no pattern for a request, would answer with plain text.
 type watched struct {
 	http.ResponseWriter
-	status int
+	r        *http.Request
+	status   int
+	answered bool // for the mux, whose own text is left out
 }
 
 func (w *watched) WriteHeader(status int) {
 	if w.status == 0 {
 		w.status = status
 	}
+	if w.r.Pattern == "" && (status == http.StatusNotFound || status == http.StatusMethodNotAllowed) {
+		w.answered = true
+		writeProblem(w.ResponseWriter, unrouted(status, w.Header().Get("Allow")))
+		return
+	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
+func unrouted(status int, allowed string) problem {
+	if status == http.StatusMethodNotAllowed {
+		return problem{Type: "method", Status: status, Title: "not this method", Detail: "allowed here: " + allowed}
+	}
+	return problem{Type: "no-route", Status: status, Title: "there is nothing here", Detail: "the API is described at /v1/openapi.yaml"}
+}
+
 func (w *watched) Write(b []byte) (int, error) {
+	if w.answered {
+		return len(b), nil
+	}
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}

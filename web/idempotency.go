@@ -12,6 +12,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -25,8 +26,9 @@ const (
 	// keepAnswer is how long an answer is kept.
 	keepAnswer = 24 * time.Hour
 	// keepBegun is how long a request is taken to be under way whose daemon has
-	// died: longer than one may take.
-	keepBegun = 2 * requestTimeout
+	// died. That of one that lives says so anew, several times as often.
+	keepBegun  = time.Minute
+	renewBegun = keepBegun / 4
 	maxKey    = 255
 	// maxKept bounds a request with a key, and so its answer.
 	maxKept = 1 << 20
@@ -136,9 +138,11 @@ func (s *Server) keep(w http.ResponseWriter, r *http.Request, key string, mine k
 	// What was done must be noted, also if the caller has gone meanwhile.
 	ctx := context.WithoutCancel(r.Context())
 	answer := &recorded{header: http.Header{}}
-	if err := do(answer, r.WithContext(ctx)); err != nil {
-		s.fail(answer, r.WithContext(ctx), err)
-	}
+	s.whileUnderWay(ctx, key, func() {
+		if err := do(answer, r.WithContext(ctx)); err != nil {
+			s.fail(answer, r.WithContext(ctx), err)
+		}
+	})
 	mine.Status, mine.Body = cmp.Or(answer.status, http.StatusOK), answer.body.Bytes()
 	mine.Type, mine.Location = answer.header.Get("Content-Type"), answer.header.Get("Location")
 	if err := s.note(ctx, key, mine, answer.again); err != nil {
@@ -148,6 +152,27 @@ func (s *Server) keep(w http.ResponseWriter, r *http.Request, key string, mine k
 	w.WriteHeader(mine.Status)
 	_, _ = w.Write(mine.Body)
 	return nil
+}
+
+// whileUnderWay does it, and keeps the note that it is under way from ending before.
+func (s *Server) whileUnderWay(ctx context.Context, key string, do func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var renewing sync.WaitGroup
+	defer renewing.Wait() // or it could cut short how long the answer is kept
+	defer cancel()
+	renewing.Go(func() {
+		ticker := time.NewTicker(renewBegun)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				_ = s.cfg.Redis.PExpire(ctx, key, keepBegun).Err() // else the next one may
+			}
+		}
+	})
+	do()
 }
 
 // note keeps an answer, unless the request may be tried again.
