@@ -11,7 +11,8 @@ usage: ./test.sh [command]
   (none), all          what a change has to pass: checks, then unit
   checks               format, vet, staticcheck, modernizers, go.mod, build
   unit [PACKAGE...]    all tests, or the packages', with the race detector; those of
-                       the dashboard need chromium
+                       the dashboard need chromium, and leave pictures of its pages
+                       in web/browser/_artifacts
   bench [PACKAGE...]   the benchmarks
   fuzz [TIME]          each fuzz test for TIME (default 10s)
   faults [SEED]        1,000,000 jobs under 200 faults, then failovers: half an
@@ -181,7 +182,7 @@ unit() {
     step "tests" go test -race -timeout 10m "$@"
   else
     need_browser
-    step "tests" each_module with_code go test -race -timeout 10m ./...
+    step "tests" each_module with_code go test -race -timeout 10m -artifacts ./...
   fi
 }
 

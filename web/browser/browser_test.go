@@ -149,10 +149,6 @@ func (t *tab) text() string {
 // shoot takes pictures: on a desk and on a phone, light and dark.
 func (t *tab) shoot(name string) {
 	t.Helper()
-	folder := os.Getenv("KEYFUSE_SCREENSHOTS")
-	if folder == "" {
-		return
-	}
 	for _, view := range []struct {
 		name, scheme  string
 		width, height int64
@@ -160,7 +156,7 @@ func (t *tab) shoot(name string) {
 		t.scheme(view.scheme)
 		t.do("look as on a "+view.name, chromedp.EmulateViewport(view.width, view.height))
 		png := get(t, "take a picture", chromedp.FullScreenshot(100))
-		if err := os.WriteFile(filepath.Join(folder, name+"-"+view.name+".png"), png, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(t.ArtifactDir(), name+"-"+view.name+".png"), png, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -2,7 +2,7 @@
 // people use it. It is a module of its own, so that users' builds never meet what drives
 // the browser.
 //
-//	go test .                                       needs chromium and redis-server
-//	KEYFUSE_SCREENSHOTS=/tmp/shots go test .        keeps pictures of each page
-//	KEYFUSE_REQUIRE_BROWSER=1                       fails where there is no browser, else it skips
+//	go test .                    needs chromium and redis-server
+//	go test -artifacts .         keeps pictures of each page, below _artifacts
+//	KEYFUSE_REQUIRE_BROWSER=1    fails where there is no browser, else it skips
 package browser
