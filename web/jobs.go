@@ -16,14 +16,20 @@ func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) error {
 	}
 	q := r.URL.Query()
 	f := client.Filter{State: client.State(q.Get("state")), Task: q.Get("task"), Prefix: q.Get("prefix")}
-	if states := []client.State{"", client.Pending, client.Running, client.Retrying, client.Dead}; !slices.Contains(states, f.State) {
-		return invalid("state is %q, want pending, running, retrying or dead", f.State)
+	if f.State != "" && !slices.Contains(states, f.State) {
+		return unknownState(f.State)
 	}
 	page, err := s.page(r, f)
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, jobsPage{page.jobs(), page.Next})
+}
+
+var states = []client.State{client.Pending, client.Running, client.Retrying, client.Dead}
+
+func unknownState(state client.State) error {
+	return invalid("state is %q, want pending, running, retrying or dead", state)
 }
 
 // jobsPage is a page of a list.

@@ -45,7 +45,7 @@ func (s *Server) confirmed(w http.ResponseWriter, r *http.Request, question, but
 		layout: layout{Title: "Are you sure?"}, Question: question, Action: r.URL.Path, Button: button,
 		Back: localPath(r.PostFormValue("back"), "/dead").String(),
 	}
-	for _, name := range []string{"id", "task", "all", "back"} {
+	for _, name := range []string{"run", "of", "task", "all", "back"} {
 		if value := r.PostFormValue(name); value != "" {
 			p.Fields = append(p.Fields, field{name, value})
 		}
@@ -66,8 +66,9 @@ func chosen(r *http.Request) (f client.DeadFilter, words string, err error) {
 		}
 		return f, "all dead letters of " + f.Task, nil
 	}
-	id, err := idOfField(r.PostFormValue("id"))
-	return client.DeadFilter{IDs: []string{id}}, "the dead letter of " + view.Printable(id), err
+	run, err := runOfField(r.PostFormValue("run"))
+	of := view.Printable(r.PostFormValue("of")) // what the page said of which job it is
+	return client.DeadFilter{IDs: []string{run}}, "the dead letter of " + of + " (run " + view.Printable(run) + ")", err
 }
 
 func (s *Server) requeueForm(w http.ResponseWriter, r *http.Request) error {

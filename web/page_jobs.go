@@ -43,8 +43,8 @@ type jobRow struct {
 	State           string // if it is not the list's
 	Time            time.Time
 	Attempt         int
-	Waits           bool // it can be cancelled and fired
-	Field           string
+	Waits           bool   // it can be cancelled and fired
+	Field           string // its run in a form: the id may have other dead letters
 }
 
 func (s *Server) jobsPage(r *http.Request) (content, error) {
@@ -53,19 +53,17 @@ func (s *Server) jobsPage(r *http.Request) (content, error) {
 	if f.State == "" {
 		f.State = client.Pending
 	}
+	if !slices.Contains(states, f.State) {
+		return nil, unknownState(f.State)
+	}
 	p, err := s.listPage(r, f, "jobs")
 	if err != nil {
 		return nil, err
 	}
 	p.Title = "Jobs"
 	p.When, p.Tells = columns(f.State)
-	known := false
-	for _, state := range []client.State{client.Pending, client.Running, client.Retrying, client.Dead} {
+	for _, state := range states {
 		p.States = append(p.States, choice{string(state), state == f.State})
-		known = known || state == f.State
-	}
-	if !known {
-		return nil, invalid("state is %q, want pending, running, retrying or dead", f.State)
 	}
 	for i := range p.Jobs {
 		if p.Jobs[i].State == string(f.State) {
@@ -146,7 +144,7 @@ func columns(state client.State) (when, tells string) {
 const clipped = 120
 
 func rowOf(job client.Job) jobRow {
-	row := jobRow{ID: job.ID, Task: job.Task, State: string(job.State), Time: job.At, Attempt: job.Attempt, Field: fieldOf(job.ID), Waits: job.State == client.Pending || job.State == client.Retrying}
+	row := jobRow{ID: job.ID, Task: job.Task, State: string(job.State), Time: job.At, Attempt: job.Attempt, Field: fieldOf(job.RunID), Waits: job.State == client.Pending || job.State == client.Retrying}
 	switch job.State {
 	case client.Running:
 		row.Tells = job.Node
@@ -161,20 +159,20 @@ func rowOf(job client.Job) jobRow {
 	return row
 }
 
-// fieldOf is an id in a form, which may be any bytes.
-func fieldOf(id string) string { return base64.RawURLEncoding.EncodeToString([]byte(id)) }
+// fieldOf is the id of a run in a form; somebody may have made it of any bytes.
+func fieldOf(run string) string { return base64.RawURLEncoding.EncodeToString([]byte(run)) }
 
-func idOfField(field string) (string, error) {
-	id, err := base64.RawURLEncoding.DecodeString(field)
-	if err != nil || len(id) == 0 {
-		return "", invalid("the form names no job: load the page again")
+func runOfField(field string) (string, error) {
+	run, err := base64.RawURLEncoding.DecodeString(field)
+	if err != nil || len(run) == 0 {
+		return "", invalid("the form names no run: load the page again")
 	}
-	return string(id), nil
+	return string(run), nil
 }
 
 type jobView struct {
 	layout
-	ID, Field string
+	ID        string
 	Runs      []runCard
 	Threshold *thresholdRow
 }
@@ -183,6 +181,7 @@ func (*jobView) name() string { return "job" }
 
 type runCard struct {
 	State, Task, Window, RunID, Node, FiredBy, LastError, Payload, Cut, AtName string
+	Field                                                                      string // see jobRow
 	Attempt                                                                    int
 	Due, At                                                                    time.Time
 	Waits                                                                      bool
@@ -197,7 +196,7 @@ func (s *Server) jobPage(r *http.Request) (content, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &jobView{layout: layout{Title: view.Printable(id), Live: true}, ID: id, Field: fieldOf(id)}
+	p := &jobView{layout: layout{Title: view.Printable(id), Live: true}, ID: id}
 	for _, job := range jobs {
 		p.Runs = append(p.Runs, cardOf(job))
 	}
@@ -213,7 +212,7 @@ const shownPayload = 64 << 10
 
 func cardOf(job client.Job) runCard {
 	c := runCard{
-		State: string(job.State), Task: job.Task, RunID: job.RunID, Node: job.Node, Attempt: job.Attempt, Due: job.Due, At: job.At,
+		State: string(job.State), Task: job.Task, RunID: job.RunID, Field: fieldOf(job.RunID), Node: job.Node, Attempt: job.Attempt, Due: job.Due, At: job.At,
 		LastError: strings.ToValidUTF8(job.LastError, "\ufffd"), Waits: job.State == client.Pending || job.State == client.Retrying,
 	}
 	c.Payload, c.Cut = pretty(job.Payload)
@@ -249,10 +248,20 @@ func pretty(payload []byte) (text, cut string) {
 	switch {
 	case cut == "" && json.Valid(payload) && json.Indent(&lines, payload, "", "  ") == nil:
 		return lines.String(), cut
-	case utf8.Valid(payload) || cut != "" && utf8.Valid(payload[:len(payload)-utf8.UTFMax]):
-		return strings.ToValidUTF8(string(payload), "\ufffd"), cut
+	case utf8.Valid(whole(payload, cut)):
+		return string(whole(payload, cut)), cut
 	}
 	return "base64: " + base64.StdEncoding.EncodeToString(payload), cut
+}
+
+// whole is a text without the character that a cut left a part of.
+func whole(text []byte, cut string) []byte {
+	for n := 1; cut != "" && n < utf8.UTFMax && n <= len(text); n++ {
+		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) && !utf8.FullRune(last) {
+			return text[:len(text)-n]
+		}
+	}
+	return text
 }
 
 func (s *Server) cancelForm(w http.ResponseWriter, r *http.Request) error {

@@ -3,7 +3,6 @@ package web_test
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -112,19 +111,19 @@ func TestTheFormsDoWhatTheySay(t *testing.T) {
 
 func TestDeadLettersAreRequeuedAndDeletedAfterAQuestion(t *testing.T) {
 	w := newWorld(t)
-	for i := range 3 {
-		w.bury(fmt.Sprint("job", i), "it failed")
+	for _, id := range []string{"job0", "job1", "job2", "job1"} { // the last is another run of the same id
+		w.bury(id, "it failed")
 	}
 	page := w.page("/dead")
 	field := func(id string) string {
 		row := page[strings.Index(page, `href="/jobs/`+id+`"`):]
-		_, rest, _ := strings.Cut(row, `name="id" value="`)
+		_, rest, _ := strings.Cut(row, `name="run" value="`)
 		value, _, _ := strings.Cut(rest, `"`)
 		return value
 	}
-	w.submit("/dead/requeue", "id="+field("job0"))
-	ask := w.call("POST", "/dead/delete", "id="+field("job1"), "Content-Type", formType).want(http.StatusOK)
-	if !strings.Contains(ask.body, "Delete the dead letter of job1?") || !strings.Contains(ask.body, `name="sure" value="yes"`) {
+	w.submit("/dead/requeue", "run="+field("job0"))
+	ask := w.call("POST", "/dead/delete", "of=job1&run="+field("job1"), "Content-Type", formType).want(http.StatusOK)
+	if !strings.Contains(ask.body, "Delete the dead letter of job1 (run n.") || !strings.Contains(ask.body, `name="sure" value="yes"`) {
 		t.Error("nobody is asked")
 	}
 	dead := func() int {
@@ -134,11 +133,11 @@ func TestDeadLettersAreRequeuedAndDeletedAfterAQuestion(t *testing.T) {
 		}
 		return len(list.Jobs)
 	}
-	equal(w, "dead", dead(), 2)
-	w.submit("/dead/delete", "sure=yes&id="+field("job1"))
-	equal(w, "dead", dead(), 1)
+	equal(w, "dead", dead(), 3)
+	w.submit("/dead/delete", "sure=yes&run="+field("job1"))
+	equal(w, "dead", dead(), 2) // not the other one of its id
 	w.call("POST", "/dead/requeue", "all=yes&task=mail", "Content-Type", formType).want(http.StatusOK)
-	equal(w, "dead", dead(), 1)
+	equal(w, "dead", dead(), 2)
 	w.submit("/dead/requeue", "sure=yes&all=yes&task=mail")
 	equal(w, "dead", dead(), 0)
 	w.call("POST", "/dead/delete", "sure=yes", "Content-Type", formType).want(http.StatusUnprocessableEntity)

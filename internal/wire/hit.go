@@ -66,7 +66,9 @@ type Token struct {
 func NewToken() Token { return CallToken(rand.Int64()) }
 
 // CallToken is that of a call by a number that no other one has.
-func CallToken(number int64) Token { return Token{"t" + strconv.FormatUint(uint64(number), 36), KeepToken} }
+func CallToken(number int64) Token {
+	return Token{"t" + strconv.FormatUint(uint64(number), 36), KeepToken}
+}
 
 // RequestToken is the token of a caller's own request id, for hits of one counter.
 func RequestToken(request, id string) Token { return Token{"r" + request + "\x00" + id, KeepRequest} }
