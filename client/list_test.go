@@ -26,6 +26,7 @@ var listChecks = []check{
 	{"list: jobs of one due time, with ids of any bytes", listSameTime},
 	{"list: a page that looked at thousands in vain says where to go on", listSearches},
 	{"horizons: how many are due how soon, in all partitions", horizons},
+	{"list: a page of long payloads ends early", listLong},
 }
 
 func listSearches(w *world) {
@@ -44,29 +45,52 @@ func listSearches(w *world) {
 }
 
 func horizons(w *world) {
-	equal(w, "none", len(horizonsOf(w)), 0)
+	within, _ := horizonsOf(w)
+	equal(w, "none", len(within), 0)
 	for i, in := range []time.Duration{0, 0, 30 * time.Second, time.Minute, time.Hour, 48 * time.Hour} {
 		w.schedule(client.Spec{ID: fmt.Sprint("job", i), Task: "mail", In: in})
 	}
 	w.schedule(client.Spec{ID: "bill", Task: "bill", In: 2 * time.Hour})
-	equal(w, "within", horizonsOf(w), map[string][]int64{"mail": {2, 4, 5, 5}, "bill": {0, 0, 0, 1}})
+	w.in(client.Retrying, "call", "retrying")
+	for _, run := range w.in(client.Running, "call", "a", "b") {
+		failure := wire.Failure{Run: run, Verdict: wire.Retry} // at once, and so it is overdue
+		must(w.space.Of(run.ID).Fail(w.Context(), "call", []wire.Failure{failure}))(w)
+	}
+	within, overdue := horizonsOf(w)
+	equal(w, "within", within, map[string][]int64{"mail": {2, 4, 5, 5}, "bill": {0, 0, 0, 1}, "call": {0, 0, 0, 0}})
+	equal(w, "overdue", overdue, map[string]int64{"mail": 2, "bill": 0, "call": 2})
 }
 
-// horizonsOf are the counts by task, after a look at when the first ones are due.
-func horizonsOf(w *world) map[string][]int64 {
+// horizonsOf are the counts by task, after a look at since when there are overdue ones.
+func horizonsOf(w *world) (within map[string][]int64, overdue map[string]int64) {
 	w.Helper()
 	all, now, err := w.c.Horizons(w.Context(), 0, time.Minute, time.Hour, 24*time.Hour)
 	if err != nil {
 		w.Fatal(err)
 	}
-	counts := make(map[string][]int64)
+	within, overdue = make(map[string][]int64), make(map[string]int64)
 	for _, h := range all {
-		counts[h.Task] = h.Within
-		if late := now.Sub(h.First); (h.Within[0] > 0) != (late >= 0) {
-			w.Errorf("%s: the first is %s late, and %d are due", h.Task, late, h.Within[0])
+		within[h.Task], overdue[h.Task] = h.Within, h.Overdue
+		if late := now.Sub(h.Since); h.Overdue > 0 && (late < 0 || late > time.Minute) || h.Overdue == 0 && !h.Since.IsZero() {
+			w.Errorf("%s: the first is %s late, and %d are overdue", h.Task, late, h.Overdue)
 		}
 	}
-	return counts
+	return within, overdue
+}
+
+// Payloads are read whole, so a page of long ones ends early; none is left out.
+func listLong(w *world) {
+	ids := numbered("long", 40)
+	for _, id := range ids {
+		w.schedule(client.Spec{ID: id, Task: "mail", Payload: make([]byte, client.DefaultMaxPayload), In: time.Hour})
+	}
+	most := 0
+	got := w.list(client.Filter{}, 100, func(page client.Page) { most = max(most, len(page.Jobs)) })
+	slices.Sort(got)
+	equal(w, "listed", got, ids)
+	if most > 16 {
+		w.Errorf("a page has %d of 1 MiB", most)
+	}
 }
 
 // list reads a whole list in pages, and calls between them.
@@ -175,7 +199,7 @@ func listAll(w *world) {
 	for range w.c.All(w.Context(), client.Filter{}) {
 		break
 	}
-	broken := newFailing(3*int64(len(w.space.All())), errors.New("gone")) // after the first page
+	broken := newFailing(5*int64(len(w.space.All())), errors.New("gone")) // after the first page
 	w.rdb.AddHook(broken)
 	n := 0
 	var last error

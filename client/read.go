@@ -71,8 +71,8 @@ type Page struct {
 // List reads one page of at most limit jobs: task by task in the order of their
 // names, earliest first within a task. cursor is empty for the first page. A page may
 // have fewer jobs than there are, or none, if it looked at some thousand others for
-// them: Next says whether there may be more. The
-// list is read while jobs come and go: one that is there all the while is
+// them or their payloads are longer than 8 MiB together: Next says whether there may be
+// more. The list is read while jobs come and go: one that is there all the while is
 // listed, and one that moves meanwhile may be listed twice or not at all. Bare
 // jobs are listed once a node has indexed them.
 func (c *Client) List(ctx context.Context, f Filter, cursor string, limit int) (Page, error) {
@@ -93,7 +93,7 @@ func (c *Client) List(ctx context.Context, f Filter, cursor string, limit int) (
 		}
 	}
 	var page Page
-	looked, steps := 0, 0
+	looked, steps, bytes := 0, 0, 0
 	for _, task := range tasks {
 		if task < at.Task {
 			continue
@@ -103,17 +103,20 @@ func (c *Client) List(ctx context.Context, f Filter, cursor string, limit int) (
 			place = at.Place
 		}
 		for {
-			jobs, last, n, err := c.step(ctx, f, task, place, limit-len(page.Jobs))
+			jobs, last, n, err := c.step(ctx, f, task, place, fit(len(page.Jobs), bytes, limit))
 			if err != nil {
 				return Page{}, err
 			}
 			page.Jobs = append(page.Jobs, jobs...)
+			for _, job := range jobs {
+				bytes += len(job.Payload)
+			}
 			if n == 0 {
 				break
 			}
 			looked += n
 			steps++
-			if place = last; len(page.Jobs) >= limit || looked >= maxLook || steps >= maxSteps {
+			if place = last; len(page.Jobs) >= limit || bytes >= maxPageBytes || looked >= maxLook || steps >= maxSteps {
 				page.Next = cursorAt{f, task, place}.String()
 				return page, nil
 			}
@@ -151,7 +154,20 @@ const (
 	// maxLook bounds what one page costs: a prefix may be of none among millions.
 	maxLook  = 10 * searchSize
 	maxSteps = 100
+	// maxPageBytes bounds the payloads of a page, which are read whole, and firstStep
+	// how many jobs are read before it is known how long those of this list are.
+	maxPageBytes = 8 << 20
+	firstStep    = 8
 )
+
+// fit is how many more jobs may be read for a page of at most limit that has some of so
+// many bytes, if the next ones are like those.
+func fit(jobs, bytes, limit int) int {
+	if jobs == 0 {
+		return min(firstStep, limit)
+	}
+	return max(1, min(limit-jobs, (maxPageBytes-bytes)/(bytes/jobs+1)))
+}
 
 // step reads the next few members of one task's set: the jobs among them that
 // the filter wants, at most room of them; the last place read; and how many were
@@ -291,12 +307,12 @@ func (c *Client) Stats(ctx context.Context) (Stats, error) {
 	return stats, nil
 }
 
-// Horizon counts a task's pending jobs by how soon they are due.
+// Horizon counts what a task has before it, by how soon that is due.
 type Horizon = wire.Horizon
 
-// Horizons counts, for each task that has had jobs, how many are due within each of
-// some bounds by Redis's clock, those that are due already included; zero asks for
-// these alone. It gives the clock too. It costs a command for each bound and task, whatever their jobs.
+// Horizons counts, for each task that has had jobs, what is overdue and how many are due
+// within each of some bounds, by Redis's clock, which it gives too. It costs a few
+// commands a task and one for each bound, whatever their jobs.
 func (c *Client) Horizons(ctx context.Context, bounds ...time.Duration) ([]Horizon, time.Time, error) {
 	now, err := c.space.All()[0].Redis().Time(ctx).Result()
 	if err != nil {

@@ -26,7 +26,7 @@ func site(b *testing.B) (*client.Client, *httptest.Server) {
 	}
 	server, err := web.New(web.Config{
 		Client: c, Redis: rdb, MaxPayload: 1 << 20, Status: web.NewStatus(), History: web.NewHistory(time.Now),
-		Metrics: metrics.New(c, "").Handler(), Log: slog.New(slog.DiscardHandler),
+		Metrics: metrics.New(c, "").Handler(slog.New(slog.DiscardHandler)), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		b.Fatal(err)

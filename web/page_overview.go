@@ -68,17 +68,18 @@ func (s *Server) overviewPage(r *http.Request) (content, error) {
 }
 
 func rowsOf(tasks []view.Task, horizons []client.Horizon) []taskRow {
-	within := make(map[string][]int64)
+	byTask := make(map[string]client.Horizon)
 	for _, h := range horizons {
-		within[h.Task] = h.Within
+		byTask[h.Task] = h
 	}
 	rows := make([]taskRow, 0, len(tasks))
 	for _, t := range tasks {
 		row := taskRow{Task: t}
 		before := int64(0)
-		for i, n := range within[t.Task] {
+		for i, n := range byTask[t.Task].Within {
 			row.Due[i], before = max(0, n-before), n
 		}
+		row.Due[0] = byTask[t.Task].Overdue
 		row.Due[4] = max(0, t.Pending-before) // counted a moment apart
 		rows = append(rows, row)
 	}

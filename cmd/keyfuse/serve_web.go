@@ -50,10 +50,10 @@ func openSite(cfg config.Config, rdb redis.UniversalClient, log *slog.Logger) (*
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	s.metrics = metrics.New(c, version())
+	s.metrics = metrics.New(c, version(), namesOf(cfg.Tasks)...)
 	server, err := web.New(web.Config{
 		Client: c, Redis: rdb, Token: cfg.HTTP.Token, IDPrefix: cfg.Redis.IDPrefix, MaxPayload: cfg.Engine.MaxPayload,
-		Replicas: cfg.Redis.WaitReplicas > 0, Trace: cfg.HTTP.Trace, Status: s.status, History: s.history, Metrics: s.metrics.Handler(), Log: log,
+		Replicas: cfg.Redis.WaitReplicas > 0, Trace: cfg.HTTP.Trace, Status: s.status, History: s.history, Metrics: s.metrics.Handler(log), Log: log,
 	})
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
@@ -67,6 +67,14 @@ func openSite(cfg config.Config, rdb redis.UniversalClient, log *slog.Logger) (*
 	})
 	log.Info("listening", "http", s.url(), "token", cfg.HTTP.Token != "")
 	return s, nil
+}
+
+func namesOf(tasks []config.Task) []string {
+	names := make([]string, len(tasks))
+	for i, task := range tasks {
+		names[i] = task.Name
+	}
+	return names
 }
 
 func (s *site) url() string { return "http://" + s.addr.String() }

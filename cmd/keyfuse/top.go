@@ -32,7 +32,7 @@ func (a *app) top(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	horizons, now, err := s.Horizons(ctx, 0, time.Minute, time.Hour)
+	horizons, now, err := s.Horizons(ctx, time.Minute, time.Hour)
 	if err != nil {
 		return err
 	}
@@ -53,9 +53,9 @@ func (a *app) printSoon(tasks []view.Task, horizons []client.Horizon, now time.T
 	for _, task := range tasks {
 		h, since, note := byTask[task.Task], "", ""
 		if h.Within == nil {
-			h.Within = make([]int64, 3)
+			h.Within = make([]int64, 2)
 		}
-		if late := now.Sub(h.First); h.Within[0] > 0 && late >= time.Second {
+		if late := now.Sub(h.Since); h.Overdue > 0 && late >= time.Second {
 			since = late.Round(time.Second).String()
 		}
 		switch {
@@ -64,7 +64,7 @@ func (a *app) printSoon(tasks []view.Task, horizons []client.Horizon, now time.T
 		case len(task.Nodes) == 0:
 			note = "served by nobody"
 		}
-		t.row(view.Printable(task.Task), n(h.Within[0]), since, n(h.Within[1]), n(h.Within[2]), n(task.Pending), n(task.Running), n(task.Retrying), n(task.Dead), note)
+		t.row(view.Printable(task.Task), n(h.Overdue), since, n(h.Within[0]), n(h.Within[1]), n(task.Pending), n(task.Running), n(task.Retrying), n(task.Dead), note)
 	}
 	return t.end()
 }

@@ -33,7 +33,7 @@ func newHoldings(source Source, label func(string) string) *holdings {
 	return &holdings{
 		source: source, label: label,
 		jobs:    desc("keyfuse_jobs", "Jobs that Redis holds, by state: pending, running, retrying, dead.", "task", "state"),
-		overdue: desc("keyfuse_overdue_jobs", "Pending jobs that are due already.", "task"),
+		overdue: desc("keyfuse_overdue_jobs", "Pending jobs, and runs that wait for an attempt, that are due already.", "task"),
 		oldest:  desc("keyfuse_oldest_overdue_seconds", "For how long the first of them has been due; 0 if there is none.", "task"),
 		paused:  desc("keyfuse_task_paused", "1 while the task is paused.", "task"),
 		nodes:   desc("keyfuse_nodes", "Nodes that hold a lease."),
@@ -91,26 +91,29 @@ func (h *holdings) ask(ctx context.Context) (map[string]counts, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	horizons, now, err := h.source.Horizons(ctx, 0)
+	horizons, now, err := h.source.Horizons(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
 	byTask := make(map[string]counts)
+	silent := make(map[string]bool) // paused, and without a label to say so under
 	for _, t := range stats.Tasks {
 		label := h.label(t.Task)
 		c := byTask[label]
 		for i, n := range [4]int64{t.Pending, t.Running, t.Retrying, t.Dead} {
 			c.states[i] += n
 		}
-		c.paused = c.paused || t.Paused
+		if c.paused = t.Paused && label != other; label == other {
+			silent[t.Task] = t.Paused
+		}
 		byTask[label] = c
 	}
 	for _, horizon := range horizons {
 		label := h.label(horizon.Task)
 		c := byTask[label]
-		c.overdue += horizon.Within[0]
-		if late := now.Sub(horizon.First); horizon.Within[0] > 0 && !horizon.First.IsZero() {
-			c.oldest = max(c.oldest, late)
+		if horizon.Overdue > 0 && !silent[horizon.Task] {
+			c.overdue += horizon.Overdue
+			c.oldest = max(c.oldest, now.Sub(horizon.Since))
 		}
 		byTask[label] = c
 	}

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -25,6 +26,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/keyfuse-io/keyfuse/engine"
+	"github.com/keyfuse-io/keyfuse/registry"
 )
 
 // MaxTasks is how many tasks have labels of their own.
@@ -69,8 +71,9 @@ type cause struct{ reason, source string }
 // histograms are scraped, those have finer ones.
 var seconds = []float64{.001, .002, .005, .01, .02, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600}
 
-// New makes metrics. source is what Redis holds; version is this program's.
-func New(source Source, version string) *Metrics {
+// New makes metrics. source is what Redis holds; version is this program's; tasks have
+// labels of their own whatever others there are.
+func New(source Source, version string, tasks ...string) *Metrics {
 	histogram := func(name, help string, buckets []float64) prometheus.HistogramOpts {
 		return prometheus.HistogramOpts{
 			Name: name, Help: help, Buckets: buckets,
@@ -110,12 +113,18 @@ func New(source Source, version string) *Metrics {
 		m.errors, build, newHoldings(source, m.label),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
+	for _, name := range tasks {
+		m.label(name)
+	}
 	return m
 }
 
-// Handler answers a scrape.
-func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, EnableOpenMetrics: true})
+// Handler answers a scrape. What can't be told is left out, and the log says why.
+func (m *Metrics) Handler(log *slog.Logger) http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+		ErrorHandling: promhttp.ContinueOnError, EnableOpenMetrics: true,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	})
 }
 
 // label bounds how many tasks there are: whoever may write to Redis may name any.
@@ -131,7 +140,7 @@ func (m *Metrics) of(name string) (string, *task) {
 	if t, ok := m.tasks[name]; ok {
 		return name, t
 	}
-	if len(m.tasks) >= MaxTasks {
+	if len(m.tasks) >= MaxTasks || registry.CheckName(name) != nil {
 		name = other
 		if t, ok := m.tasks[name]; ok {
 			return name, t
@@ -139,6 +148,9 @@ func (m *Metrics) of(name string) (string, *task) {
 	}
 	t := &task{
 		duration: m.duration.WithLabelValues(name), runs: make(map[engine.Outcome]prometheus.Counter), firings: make(map[cause]prometheus.Counter),
+	}
+	for _, outcome := range outcomes { // an increase is only seen of what was there before
+		t.runs[outcome] = m.runs.WithLabelValues(name, string(outcome))
 	}
 	m.tasks[name] = t
 	return name, t
@@ -200,12 +212,10 @@ func (m *Metrics) counters(f engine.Firing) (firings, runs prometheus.Counter, d
 		firings = m.firings.WithLabelValues(label, why.reason, why.source)
 		t.firings[why] = firings
 	}
-	if runs, ok = t.runs[f.Outcome]; !ok {
-		runs = m.runs.WithLabelValues(label, string(f.Outcome))
-		t.runs[f.Outcome] = runs
-	}
-	return firings, runs, t.duration
+	return firings, t.runs[f.Outcome], t.duration
 }
+
+var outcomes = []engine.Outcome{engine.Done, engine.Retried, engine.Died, engine.Discarded, engine.Returned, engine.Lost}
 
 // What records in Redis say is anybody's: only words that are known are labels.
 var (

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http/httptest"
 	"os"
 	"regexp"
@@ -41,7 +42,7 @@ func sample() held {
 			Tasks: []client.TaskStats{{Task: "mail", Pending: 5, Running: 1, Retrying: 2, Dead: 3, Paused: true}},
 			Nodes: []client.Node{{Name: "a"}, {Name: "b"}},
 		},
-		horizons: []client.Horizon{{Task: "mail", Within: []int64{4}, First: now.Add(-90 * time.Second)}},
+		horizons: []client.Horizon{{Task: "mail", Overdue: 4, Since: now.Add(-90 * time.Second)}},
 		now:      now,
 	}
 }
@@ -49,7 +50,7 @@ func sample() held {
 func scrape(t *testing.T, m *Metrics) string {
 	t.Helper()
 	w := httptest.NewRecorder()
-	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	m.Handler(slog.New(slog.DiscardHandler)).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	text, err := io.ReadAll(w.Result().Body)
 	if err != nil || w.Code != 200 {
 		t.Fatalf("status %d, %v: %s", w.Code, err, text)
@@ -123,6 +124,34 @@ func TestLabelsAreBounded(t *testing.T) {
 	}
 	if n := strings.Count(text, "\nkeyfuse_redis_errors_total{"); n != 1 {
 		t.Errorf("%d series of errors, want 1", n)
+	}
+}
+
+// What Redis holds is anybody's: no name of a task keeps what is of others from being
+// told, and those of the config file have labels of their own.
+func TestNoTaskHidesAnother(t *testing.T) {
+	source := sample()
+	junk := func(name string, horizon client.Horizon) {
+		source.stats.Tasks = append([]client.TaskStats{{Task: name, Paused: true}}, source.stats.Tasks...)
+		horizon.Task = name
+		source.horizons = append(source.horizons, horizon)
+	}
+	for i := range 2 * MaxTasks {
+		junk(fmt.Sprint("a", i), client.Horizon{})
+	}
+	junk("\xff", client.Horizon{Overdue: 7, Since: source.now.Add(-time.Hour)})
+	junk("", client.Horizon{})
+	text := scrape(t, New(source, "", "mail", "bill"))
+	for _, want := range []string{
+		`keyfuse_jobs{state="pending",task="mail"} 5`,
+		`keyfuse_oldest_overdue_seconds{task="mail"} 90`,
+		`keyfuse_oldest_overdue_seconds{task="(other)"} 0`, // it is paused
+		`keyfuse_task_paused{task="(other)"} 0`,            // not all of it
+		`keyfuse_runs_total{outcome="dead",task="bill"} 0`, // before the first one, for rates
+	} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("there is no %s", want)
+		}
 	}
 }
 
