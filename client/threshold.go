@@ -155,8 +155,11 @@ type ThresholdInfo struct {
 	Fired  []Fired // the last ten firings, the latest first
 }
 
+// ErrBadDefinition is wrapped by what Thresholds says of a definition that can't be read.
+var ErrBadDefinition = wire.ErrBadDefinition
+
 // Thresholds are all definitions, in the order of their ids. If some can't be
-// read, the others come with an error that names these.
+// read, the others come with an error that joins one for each of these.
 func (c *Client) Thresholds(ctx context.Context) ([]ThresholdInfo, error) {
 	defs, bad := c.space.Thresholds(ctx)
 	all, err := c.describe(ctx, defs)

@@ -70,6 +70,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		{"POST", "/v1/jobs", `{"task":"mail","in":"1h","when":"now"}`, 400, "malformed"},
 		{"POST", "/v1/jobs", `{"task":5}`, 400, "malformed"},
 		{"POST", "/v1/jobs", `{`, 400, "malformed"},
+		{"POST", "/v1/jobs", "{\"id\":\"\xff\",\"task\":\"mail\",\"in\":\"1h\"}", 400, "malformed"},
 		{"POST", "/v1/jobs", `{"payload":"` + strings.Repeat("x", 50_000) + `"}`, 413, "too-large"},
 		{"POST", "/v1/jobs", `id=a`, 415, "content-type"},
 		{"GET", "/v1/jobs?state=waiting", "", 422, "invalid"},
@@ -94,6 +95,8 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		{"POST", "/v1/dead/delete", `{"all":true,"task":"mail"}`, 422, "invalid"},
 		{"GET", "/v1/nothing", "", 404, "no-route"},
 		{"PUT", "/v1/jobs", "{}", 405, "method"},
+		{"DELETE", "//v1/jobs/there", "", 404, "no-route"},
+		{"DELETE", "/v1/./jobs/there", "", 404, "no-route"},
 	} {
 		t.Run(c.method+" "+c.path+" "+c.body[:min(len(c.body), 40)], func(t *testing.T) {
 			w := *w
@@ -105,6 +108,26 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		t.Error("a request that was refused has changed something")
 	}
 	equal(w, "allowed", w.call("PUT", "/v1/jobs", "{}").header.Get("Allow"), "GET, HEAD, POST")
+}
+
+// What somebody wrote into Redis stops nothing that has nothing to do with it, and its id
+// is not logged.
+func TestADefinitionThatCantBeReadHidesNoOther(t *testing.T) {
+	w := newWorld(t)
+	for _, want := range []string{`{"thresholds":[]}`, `"id":"signups"`} {
+		w.rdb.HSet(t.Context(), "keyfuse:thresholds", "login:alice", "junk")
+		if a := w.call("GET", "/v1/thresholds", "").want(http.StatusOK); !strings.Contains(a.body, want) {
+			t.Errorf("there is no %s in %s", want, a.body)
+		}
+		w.call("GET", "/v1/stats", "").want(http.StatusOK)
+		w.page("/thresholds")
+		if _, err := w.c.DefineThreshold(t.Context(), client.Threshold{ID: "signups", Task: "mail", Count: 5, Within: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if log := w.log.String(); strings.Contains(log, "alice") || !strings.Contains(log, "keyfuse doctor") {
+		t.Errorf("logged %s", log)
+	}
 }
 
 func TestABulkAnswersEachLine(t *testing.T) {

@@ -19,7 +19,10 @@ import (
 const ndjson = "application/x-ndjson"
 
 // away is a Redis that fails all scripts while it is on.
-type away struct{ on atomic.Bool }
+type away struct {
+	on  atomic.Bool
+	err error
+}
 
 func (*away) DialHook(next redis.DialHook) redis.DialHook { return next }
 
@@ -30,9 +33,8 @@ func (*away) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPi
 func (a *away) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if a.on.Load() && strings.HasPrefix(cmd.Name(), "eval") {
-			err := &net.OpError{Op: "read", Err: errors.New("away")}
-			cmd.SetErr(err)
-			return err
+			cmd.SetErr(a.err)
+			return a.err
 		}
 		return next(ctx, cmd)
 	}
@@ -58,20 +60,26 @@ func jobs(n int) string {
 }
 
 func TestABulkThatRedisEndedIsDoneWhenItIsSentAgain(t *testing.T) {
-	w := newWorld(t)
-	gone := &away{}
-	w.rdb.AddHook(gone)
-	gone.on.Store(true)
-	a := w.call("POST", "/v1/jobs", jobs(3), "Content-Type", ndjson, "Idempotency-Key", "k").want(http.StatusOK)
-	if lines := strings.Split(strings.TrimSpace(a.body), "\n"); len(lines) != 1 || !strings.Contains(lines[0], `problem:redis"`) || !strings.Contains(lines[0], `"line":1`) {
-		t.Errorf("answered %s: want the line that Redis failed, and nothing behind it", a.body)
-	}
-	gone.on.Store(false)
-	for _, replayed := range []string{"", "true"} {
-		a = w.call("POST", "/v1/jobs", jobs(3), "Content-Type", ndjson, "Idempotency-Key", "k").want(http.StatusOK)
-		equal(w, "replayed", a.header.Get("Idempotency-Replayed"), replayed)
-		equal(w, "lines", strings.Count(a.body, "\n"), 4)
-		equal(w, "jobs", w.count(), 3)
+	for kind, err := range map[string]error{
+		"redis": &net.OpError{Op: "read", Err: errors.New("away")}, "moving": client.ErrMoving, "format": client.ErrFormat,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			w := newWorld(t)
+			gone := &away{err: err}
+			w.rdb.AddHook(gone)
+			gone.on.Store(true)
+			a := w.call("POST", "/v1/jobs", jobs(3), "Content-Type", ndjson, "Idempotency-Key", "k").want(http.StatusOK)
+			if lines := strings.Split(strings.TrimSpace(a.body), "\n"); len(lines) != 1 || !strings.Contains(lines[0], "problem:"+kind+`"`) || !strings.Contains(lines[0], `"line":1`) {
+				t.Errorf("answered %s: want the line that Redis failed, and nothing behind it", a.body)
+			}
+			gone.on.Store(false)
+			for _, replayed := range []string{"", "true"} {
+				a = w.call("POST", "/v1/jobs", jobs(3), "Content-Type", ndjson, "Idempotency-Key", "k").want(http.StatusOK)
+				equal(w, "replayed", a.header.Get("Idempotency-Replayed"), replayed)
+				equal(w, "lines", strings.Count(a.body, "\n"), 4)
+				equal(w, "jobs", w.count(), 3)
+			}
+		})
 	}
 }
 

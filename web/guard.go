@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"path"
 	"runtime/debug"
 	"time"
 
@@ -96,9 +97,17 @@ func (s *Server) guard(mux *http.ServeMux) http.Handler {
 			})
 			return
 		}
+		if !isClean(r.URL.EscapedPath()) {
+			writeProblem(seen, unrouted(http.StatusNotFound, ""))
+			return
+		}
 		inner.ServeHTTP(seen, r)
 	})
 }
+
+// isClean says whether the mux takes a path as it is. It would send others to where they
+// lead, with an id in them encoded twice: another job's.
+func isClean(p string) bool { return p == path.Clean(p) || p == path.Clean(p)+"/" }
 
 // secure is what browsers are to refuse. Nothing is loaded from elsewhere, no page may
 // be framed, and no script runs but those that are served here.

@@ -29,7 +29,7 @@ const (
 	// died. That of one that lives says so anew, several times as often.
 	keepBegun  = time.Minute
 	renewBegun = keepBegun / 4
-	maxKey    = 255
+	maxKey     = 255
 	// maxKept bounds a request with a key, and so its answer.
 	maxKept = 1 << 20
 )
@@ -168,7 +168,8 @@ func (s *Server) whileUnderWay(ctx context.Context, key string, do func()) {
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				_ = s.cfg.Redis.PExpire(ctx, key, keepBegun).Err() // else the next one may
+				// Else the next one may; and one that comes late cuts nothing short.
+				_ = s.cfg.Redis.ExpireGT(ctx, key, keepBegun).Err()
 			}
 		}
 	})

@@ -74,8 +74,8 @@ func thresholdRowOf(info client.ThresholdInfo) thresholdRow {
 }
 
 func (s *Server) thresholdsPage(r *http.Request) (content, error) {
-	infos, err := s.cfg.Client.Thresholds(r.Context())
-	if err != nil && len(infos) == 0 {
+	infos, err := s.readable(r)
+	if err != nil {
 		return nil, err
 	}
 	p := &thresholdsView{layout: layout{Title: "Thresholds", Live: true}}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base32"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -105,7 +106,9 @@ func (s *Server) scheduleMany(w http.ResponseWriter, r *http.Request) error {
 		return problem{Type: "busy", Status: http.StatusServiceUnavailable, Title: "too many bulks at a time", Detail: "send it again", retryAfter: 1}
 	}
 	b := &bulk{s: s, r: r, w: w, conn: http.NewResponseController(w)}
-	_ = b.conn.SetReadDeadline(time.Now().Add(readBulk)) // where it can't be set, the server's holds
+	// Where they can't be set, the server's hold.
+	_ = b.conn.SetReadDeadline(time.Now().Add(readBulk))
+	_ = b.conn.SetWriteDeadline(time.Now().Add(readBulk + writePatience))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBulk))
 	if err != nil {
 		return readError(err)
@@ -187,8 +190,10 @@ func (b *bulk) tellRefused(before int) {
 func (b *bulk) problem(line int, err error) {
 	p := problemOf(err)
 	if p.isOurs() {
-		b.failed = true
 		b.s.cfg.Log.Warn("a bulk failed", "line", line, "err", err)
+	}
+	if p.Status >= http.StatusInternalServerError {
+		b.failed = !errors.Is(err, client.ErrUnconfirmed) // which ends nothing
 		if kept, ok := b.w.(*recorded); ok {
 			kept.again = true
 		}

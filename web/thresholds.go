@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/keyfuse-io/keyfuse/client"
@@ -91,14 +92,29 @@ func (s *Server) listThresholds(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, map[string][]view.Threshold{"thresholds": all})
 }
 
-// thresholds are all that can be read; of others the log tells.
-func (s *Server) thresholds(r *http.Request) ([]view.Threshold, error) {
+// readable are the thresholds whose definitions can be read; that there are others the
+// log tells, and not which: ids are not for it.
+func (s *Server) readable(r *http.Request) ([]client.ThresholdInfo, error) {
 	infos, err := s.cfg.Client.Thresholds(r.Context())
-	if err != nil && len(infos) == 0 {
-		return nil, err
+	if err != nil && isOnly(err, client.ErrBadDefinition) {
+		s.cfg.Log.Warn("some thresholds can't be read; keyfuse doctor lists them", "readable", len(infos))
+		err = nil
 	}
+	return infos, err
+}
+
+// isOnly says whether all that an error joins is of a kind.
+func isOnly(err, kind error) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !isOnly(err, kind) })
+	}
+	return errors.Is(err, kind)
+}
+
+func (s *Server) thresholds(r *http.Request) ([]view.Threshold, error) {
+	infos, err := s.readable(r)
 	if err != nil {
-		s.cfg.Log.Warn("some thresholds can't be read; keyfuse doctor lists them", "err", err)
+		return nil, err
 	}
 	all := make([]view.Threshold, 0, len(infos))
 	for _, info := range infos {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/keyfuse-io/keyfuse/client"
 	"github.com/keyfuse-io/keyfuse/internal/config"
@@ -84,6 +85,9 @@ func Either(text, encoded, name string) (string, error) {
 // Decode reads one JSON object, of which all fields must be known; what names it in
 // errors, which speak of JSON and not of Go.
 func Decode(text []byte, to any, what string) error {
+	if !utf8.Valid(text) { // it would be taken for other text
+		return fmt.Errorf("not %s in JSON: it is no UTF-8; ids and payloads of any bytes go into id_base64 and payload_base64", what)
+	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(to); err != nil {
