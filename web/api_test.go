@@ -284,7 +284,7 @@ func TestABrowserLogsIn(t *testing.T) {
 		a := w.call("POST", "/login", "token="+token+"&to="+url.QueryEscape(to), "Content-Type", form).want(http.StatusSeeOther)
 		equal(w, "sent to", a.header.Get("Location"), want)
 		cookie := a.header.Get("Set-Cookie")
-		for _, part := range []string{"HttpOnly", "SameSite=Strict"} {
+		for _, part := range []string{"HttpOnly", "SameSite=Lax"} {
 			if !strings.Contains(cookie, part) {
 				t.Errorf("the cookie has no %s: %s", part, cookie)
 			}

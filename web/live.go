@@ -16,7 +16,8 @@ const liveEvery = 2 * time.Second
 const maxStreams = 100
 
 // live streams a page whenever it has changed: an event `page` with its HTML, as a JSON
-// string, after one `clock` with the daemon's time in ms.
+// string, after one `clock` with the daemon's time in ms. While it can't be made there is
+// an event `stale` instead.
 func (s *Server) live(w http.ResponseWriter, r *http.Request, make func(r *http.Request) (content, error)) error {
 	if r.Header.Get("Sec-Fetch-Site") == "cross-site" {
 		return crossOrigin
@@ -39,7 +40,10 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request, make func(r *http.
 	for {
 		_ = conn.SetWriteDeadline(time.Now().Add(writePatience))
 		fmt.Fprintf(w, "event: clock\ndata: %d\n\n", time.Now().UnixMilli())
-		if c, err := make(r); err == nil { // else the next look may do better
+		if c, err := make(r); err != nil { // the next look may do better
+			fmt.Fprint(w, "event: stale\ndata: \"\"\n\n")
+			last = [sha256.Size]byte{} // and then the page is sent, changed or not
+		} else {
 			text, err := s.render(r, c)
 			if err != nil { // the stream has begun: nothing else can be answered
 				s.cfg.Log.Error("a page that is followed failed", "route", r.Pattern, "err", err)

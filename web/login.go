@@ -52,10 +52,11 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) error {
 }
 
 // cookie is one that no script and no other site gets. It is for TLS alone if it was
-// asked for by TLS, here or at a proxy before.
+// asked for by TLS, here or at a proxy before. Links from elsewhere bring it along, and
+// reading is all that they can do.
 func (s *Server) cookie(r *http.Request, value string, age int) *http.Cookie {
 	return &http.Cookie{
-		Name: sessionCookie, Value: value, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Name: sessionCookie, Value: value, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 		Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",
 	}
 }

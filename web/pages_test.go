@@ -3,6 +3,7 @@ package web_test
 import (
 	"bufio"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -174,6 +175,35 @@ func TestAPageFollowsWhatHappens(t *testing.T) {
 		}
 	}
 	t.Error("the stream has ended without it")
+}
+
+// TestAPageThatCantBeMadeSaysSo reads the stream of a page while Redis goes away and comes
+// back.
+func TestAPageThatCantBeMadeSaysSo(t *testing.T) {
+	w := newWorld(t)
+	w.schedule(client.Spec{ID: "order:1", Task: "mail", In: time.Hour})
+	gone := &away{err: io.EOF}
+	w.rdb.AddHook(gone)
+	r, err := http.NewRequestWithContext(t.Context(), "GET", w.site.URL+"/jobs", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Accept", "text/event-stream")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	want := []string{"event: page", "event: stale", "event: page"}
+	for lines := bufio.NewScanner(resp.Body); len(want) > 0 && lines.Scan(); {
+		if lines.Text() == want[0] {
+			want = want[1:]
+			gone.on.Store(len(want) == 2)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("the stream has ended without %q", want)
+	}
 }
 
 func TestAnIDIsFoundWhateverItsState(t *testing.T) {

@@ -27,21 +27,37 @@ function tick() {
   }
 }
 
+// moved is when the pointer was last moved.
+let moved = 0;
+addEventListener("pointermove", () => { moved = Date.now(); });
+
 // busy says whether somebody is about to act in a part of the page, which must not
-// change under their hands.
+// change under their hands: a row that moves up puts another one's button there.
 function busy(part) {
-  return part.contains(document.activeElement) && document.activeElement.matches("input, select, textarea");
+  if (part.contains(document.activeElement) && document.activeElement.matches("input, select, textarea")) return true;
+  return part.querySelector("button:active") !== null || Date.now() - moved < 3000 && part.querySelector(":is(tr, .actions):hover button") !== null;
 }
 
-// update takes over the parts of a newer page that differ. The focus stays where it was.
+// waiting is the newest page, while a part of it could not be taken over.
+let waiting = null;
+
+// update takes over the parts of a newer page that differ. The focus, and how far a
+// table is scrolled, stay as they were.
 function update(html) {
+  waiting = null;
   const fresh = new DOMParser().parseFromString(html, "text/html");
   for (const part of fresh.querySelectorAll("[data-part]")) {
     const old = document.getElementById(part.id);
-    if (!old || busy(old) || old.dataset.html === part.innerHTML) continue;
+    if (!old || old.dataset.html === part.innerHTML) continue;
+    if (busy(old)) {
+      waiting = html;
+      continue;
+    }
     const focused = focusKey(old);
+    const scrolled = [...old.querySelectorAll(".scroll")].map((el) => el.scrollLeft);
     old.innerHTML = part.innerHTML;
     old.dataset.html = part.innerHTML;
+    old.querySelectorAll(".scroll").forEach((el, i) => { el.scrollLeft = scrolled[i] || 0; });
     if (focused) restore(old, focused);
   }
   tick();
@@ -63,16 +79,35 @@ function restore(part, key) {
   }
 }
 
-function follow() {
-  if (!document.querySelector("main[data-live]") || !window.EventSource) return;
-  const said = document.getElementById("connection");
-  const source = new EventSource(location.href);
-  source.addEventListener("clock", (e) => { offset = Number(e.data) - Date.now(); });
-  source.addEventListener("page", (e) => { said.textContent = ""; update(JSON.parse(e.data)); });
-  source.addEventListener("error", () => { said.textContent = "The daemon does not answer; what you see may be old."; });
-  addEventListener("pagehide", () => source.close());
+function say(text) {
+  document.getElementById("connection").textContent = text;
 }
 
+// source is what follows the page; null while nobody looks at it, for a browser has few
+// connections to a host.
+let source = null;
+
+function follow() {
+  if (document.hidden || !document.querySelector("main[data-live]")) return;
+  if (source && source.readyState !== EventSource.CLOSED) return;
+  source = new EventSource(location.href);
+  source.addEventListener("clock", (e) => { offset = Number(e.data) - Date.now(); });
+  source.addEventListener("page", (e) => { say(""); update(JSON.parse(e.data)); });
+  source.addEventListener("stale", () => say("The daemon can't read what is new; what you see may be old."));
+  source.addEventListener("error", () => say("Not connected to the daemon; what you see may be old."));
+}
+
+function leave() {
+  if (source) source.close();
+  source = null;
+}
+
+document.addEventListener("visibilitychange", () => document.hidden ? leave() : follow());
+addEventListener("pagehide", leave);
+addEventListener("pageshow", follow);
+setInterval(follow, 30000); // who was refused asks again
+
+document.documentElement.classList.add("scripts");
 tick();
-setInterval(tick, 250);
+setInterval(() => waiting ? update(waiting) : tick(), 250);
 follow();
