@@ -144,22 +144,28 @@ func TestDeadLettersAreRequeuedAndDeletedAfterAQuestion(t *testing.T) {
 	w.call("POST", "/dead/delete", "sure=yes", "Content-Type", formType).want(http.StatusUnprocessableEntity)
 }
 
-// TestAPageFollowsWhatHappens reads the stream of a list until a job that was scheduled
-// meanwhile is in it.
-func TestAPageFollowsWhatHappens(t *testing.T) {
-	w := newWorld(t)
-	r, err := http.NewRequestWithContext(t.Context(), "GET", w.site.URL+"/jobs", nil)
+// follow is the stream of a page.
+func (w *world) follow(path string) *bufio.Scanner {
+	w.Helper()
+	r, err := http.NewRequestWithContext(w.Context(), "GET", w.site.URL+path, nil)
 	if err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	r.Header.Set("Accept", "text/event-stream")
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
-	defer resp.Body.Close()
+	w.Cleanup(func() { _ = resp.Body.Close() })
+	return bufio.NewScanner(resp.Body)
+}
+
+// TestAPageFollowsWhatHappens reads the stream of a list until a job that was scheduled
+// meanwhile is in it.
+func TestAPageFollowsWhatHappens(t *testing.T) {
+	w := newWorld(t)
 	pages := 0
-	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+	for lines := w.follow("/jobs"); lines.Scan(); {
 		data, ok := strings.CutPrefix(lines.Text(), "data: ")
 		if !ok || !strings.HasPrefix(data, `"`) {
 			continue
@@ -184,18 +190,8 @@ func TestAPageThatCantBeMadeSaysSo(t *testing.T) {
 	w.schedule(client.Spec{ID: "order:1", Task: "mail", In: time.Hour})
 	gone := &away{err: io.EOF}
 	w.rdb.AddHook(gone)
-	r, err := http.NewRequestWithContext(t.Context(), "GET", w.site.URL+"/jobs", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Accept", "text/event-stream")
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
 	want := []string{"event: page", "event: stale", "event: page"}
-	for lines := bufio.NewScanner(resp.Body); len(want) > 0 && lines.Scan(); {
+	for lines := w.follow("/jobs"); len(want) > 0 && lines.Scan(); {
 		if lines.Text() == want[0] {
 			want = want[1:]
 			gone.on.Store(len(want) == 2)
