@@ -29,7 +29,7 @@ var allowed = map[string][]string{
 	"engine":        {"internal/wire", "registry", goRedis},
 	"tasks":         {"registry", goRedis},
 	"internal/view": {"client", "internal/config", goRedis},
-	"web":           {"client", "engine", "internal/config", "internal/view", prometheus, goRedis},
+	"web":           {"client", "engine", "registry", "internal/config", "internal/view", prometheus, goRedis},
 }
 
 // ownedBy says which rooms alone may import a package or module directly.
