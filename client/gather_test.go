@@ -145,7 +145,11 @@ func TestHitsOfACallThatIsMadeAgainCountOnce(t *testing.T) {
 			cmd.SetErr(context.Canceled)
 		}
 		close(g.through)
-		equal(w, "answers", take(answers, 2), []string{"0 " + context.Canceled.Error(), "5 <nil>"})
+		got := take(answers, 2) // the leader's may be there before it has left
+		if left := "0 " + context.Canceled.Error(); got[0] != left && got[0] != "4 <nil>" {
+			w.Errorf("the leader is answered %q", got[0])
+		}
+		equal(w, "the other", got[1], "5 <nil>")
 		equal(w, "counted", w.hit("hits").Count, 6)
 	})
 }
