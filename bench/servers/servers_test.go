@@ -43,8 +43,8 @@ func TestServersListenOnLoopbackAndLeaveNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, name)
 			pids := s.Pids()
-			if len(pids) == 0 || s.CPU() <= 0 {
-				t.Errorf("processes %v have used %s", pids, s.CPU())
+			if len(pids) == 0 { // which may have used less than a tick of CPU
+				t.Error("it has no process")
 			}
 			for _, addr := range listening(t, s) {
 				if ip := net.ParseIP(addr); !ip.IsLoopback() {
