@@ -63,18 +63,18 @@ function update(html) {
   tick();
 }
 
+// focusKey tells what has the focus from all else in a part: a link by where it leads, a
+// button by its whole form, for the forms of all rows may have one action.
 function focusKey(part) {
   const el = document.activeElement;
   if (!part.contains(el)) return null;
   const form = el.closest("form");
-  return form ? { action: form.getAttribute("action"), text: el.textContent } : { href: el.getAttribute("href") };
+  return form ? { form: form.outerHTML } : { href: el.getAttribute("href") };
 }
 
 function restore(part, key) {
-  const all = key.href ? part.querySelectorAll("a") : part.querySelectorAll("form button");
-  for (const el of all) {
-    const same = key.href ? el.getAttribute("href") === key.href
-      : el.textContent === key.text && el.closest("form").getAttribute("action") === key.action;
+  for (const el of part.querySelectorAll(key.form ? "form button" : "a")) {
+    const same = key.form ? el.closest("form").outerHTML === key.form : el.getAttribute("href") === key.href;
     if (same) return el.focus({ preventScroll: true });
   }
 }
